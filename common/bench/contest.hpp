@@ -60,4 +60,14 @@ RegistersReport hold_registers(const Contest& contest);
 /// and a gather of all keys and values against a causal ring that goes all the way round.
 std::vector<Row> hold_packed(const Contest& contest);
 
+/// What takes the place of a ring, by the clock.
+struct ExchangeReport {
+  std::vector<Row> rows = {};  ///< with what a rank sends
+  /// Of each number of ranks and of key heads what sends least, in words.
+  std::vector<std::pair<std::string, std::string>> preferred = {};
+};
+/// A ring, a gather, Ulysses, and on four ranks or more a grid and a double ring of pairs, on one input with
+/// as many key heads as query heads, and with fewer.
+ExchangeReport hold_exchanges(const Contest& contest);
+
 }  // namespace course::bench

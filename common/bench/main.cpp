@@ -26,6 +26,7 @@ using program::Checkout;
 struct Options {
   bool causal = false;
   bool packed = false;
+  bool exchange = false;
   std::string lesson = {};  ///< of blocks in registers: held against the core's multiply-adds
   bool simulated = false;
   std::string block = {};  ///< the lesson whose blocks they are; empty: lessons 04 and 06
@@ -41,6 +42,10 @@ std::vector<Role> roles_of(const Options& options) {
   std::vector<Role> roles{block_role(options.block)};
   if (options.packed) {
     roles.insert(roles.end(), {Role::RingGrouped, Role::RingPacked});
+    return roles;
+  }
+  if (options.exchange) {
+    roles.insert(roles.end(), {Role::RingGrouped, Role::HeadExchange, Role::Grids});
     return roles;
   }
   if (options.block.empty()) roles.push_back(Role::BlockBackward);
@@ -111,11 +116,12 @@ fs::path python_with_peers(const Checkout& checkout) {
 std::string heading(const Contest& contest, const Options& options) {
   double load = 0;
   const std::string blocks = contest.in_registers ? ", blocks of lesson 20" : "";
-  if (options.packed) {
+  if (options.packed || options.exchange) {
     return fmt::format(
-        "Rings by the clock, {} tokens, head_dim {}, float32{}; medians of {}, useful operations of each "
+        "{} by the clock, {} tokens, head_dim {}, float32{}; medians of {}, useful operations of each "
         "rank\n\n",
-        contest.tokens, contest.ring_head_dim, blocks, contest.repetitions);
+        options.packed ? "Rings" : "Rings and exchanges", contest.tokens, contest.ring_head_dim, blocks,
+        contest.repetitions);
   }
   std::string text =
       options.simulated
@@ -145,6 +151,7 @@ void require_something(const Subjects& subjects, const Options& options) {
   if (!options.block.empty()) needed = {block};
   if (options.causal) needed = {block, Role::RingLayout};
   if (options.packed) needed = {block, Role::RingGrouped, Role::RingPacked};
+  if (options.exchange) needed = {block, Role::RingGrouped, Role::HeadExchange, Role::Grids};
   if (!options.lesson.empty()) needed = {Role::BlockRegisters};
   if (options.simulated) needed = {Role::BlockCuda};
   if (!needed.empty()) {
@@ -198,6 +205,20 @@ int print_registers(const RegistersReport& report, bool json) {
   return succeeded;
 }
 
+/// The table, and what sends least by lessons 17 and 18.
+int print_exchanges(const ExchangeReport& report, const std::string& title, bool json) {
+  if (json) {
+    fmt::print("{}", rows_json(report.rows, report.preferred));
+    return succeeded;
+  }
+  fmt::print(
+      "{}{}\nLeast bytes: on up to Hkv ranks Ulysses, and a grid in all, send less than a ring where P > 1 + "
+      "H/Hkv\n",
+      title, table_text(report.rows));
+  for (const auto& [setting, words] : report.preferred) fmt::print("  {}: {}\n", setting, words);
+  return succeeded;
+}
+
 /// Builds and times blocks and the blocking ring, causal rings, or a simulated GPU, or those of them that
 /// there are, or kernels on a GPU; exit 0 whatever the ratios are. Throws Unavailable when nothing can be
 /// timed, or when there is no way to get the peers.
@@ -223,6 +244,7 @@ int bench(const Checkout& checkout, Contest contest, const Options& options) {
   if (options.peers) contest.peers = python_with_peers(checkout);
   if (!options.lesson.empty()) return print_registers(hold_registers(contest), options.json);
   const std::string title = heading(contest, options);
+  if (options.exchange) return print_exchanges(hold_exchanges(contest), title, options.json);
   const std::vector<Row> rows = rows_of(checkout, contest, options);
   fmt::print("{}", options.json ? rows_json(rows) : title + table_text(rows));
   return succeeded;
@@ -231,13 +253,13 @@ int bench(const Checkout& checkout, Contest contest, const Options& options) {
 class BenchLine : public program::CommandLine {
  public:
   BenchLine() {
-    CLI::App* command = add_command("bench", "Times attention against Eigen's matrix product.",
-                                    [this](const Checkout& checkout) {
-                                      options_.json = json_;
-                                      if (ring_ranks_->count() > 0 && !options_.causal && !options_.packed)
-                                        throw UsageError("--ring-ranks goes with --causal or --packed");
-                                      return bench(checkout, contest_, options_);
-                                    });
+    CLI::App* command = add_command(
+        "bench", "Times attention against Eigen's matrix product.", [this](const Checkout& checkout) {
+          options_.json = json_;
+          if (ring_ranks_->count() > 0 && !options_.causal && !options_.packed && !options_.exchange)
+            throw UsageError("--ring-ranks goes with --causal, --packed or --exchange");
+          return bench(checkout, contest_, options_);
+        });
     CLI::Option* const causal = command->add_flag(
         "--causal", options_.causal, "causal rings on every layout, in place of what sees all keys");
     CLI::Option* const packed =
@@ -246,6 +268,13 @@ class BenchLine : public program::CommandLine {
                 "--packed", options_.packed,
                 "rings with few key heads and with a window, by the clock, in place of what sees all keys")
             ->excludes(causal);
+    CLI::Option* const exchange =
+        command
+            ->add_flag(
+                "--exchange", options_.exchange,
+                "a ring, a gather, Ulysses, a grid and a double ring, by the clock, and what each sends")
+            ->excludes(causal)
+            ->excludes(packed);
     CLI::Option* const lesson =
         command
             ->add_option(
@@ -253,14 +282,16 @@ class BenchLine : public program::CommandLine {
                 "20: a block in vector registers, as a share of this core's multiply-adds, and its level")
             ->check(CLI::IsMember({"20"}))
             ->excludes(causal)
-            ->excludes(packed);
+            ->excludes(packed)
+            ->excludes(exchange);
     CLI::Option* const simulated =
         command
             ->add_flag("--simulated", options_.simulated,
                        "a block on a simulated GPU, against the core's multiply-adds")
             ->excludes(causal)
             ->excludes(lesson)
-            ->excludes(packed);
+            ->excludes(packed)
+            ->excludes(exchange);
     CLI::Option* const backend =
         command
             ->add_option(
@@ -271,6 +302,7 @@ class BenchLine : public program::CommandLine {
             ->excludes(causal)
             ->excludes(lesson)
             ->excludes(packed)
+            ->excludes(exchange)
             ->excludes(simulated);
     program::add_block_option(*command, options_.block)
         ->excludes(lesson)
@@ -283,6 +315,7 @@ class BenchLine : public program::CommandLine {
         ->excludes(backend)
         ->excludes(lesson)
         ->excludes(packed)
+        ->excludes(exchange)
         ->excludes(simulated);
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
@@ -290,6 +323,7 @@ class BenchLine : public program::CommandLine {
         ->add_option("--heads", contest_.heads,
                      "of every problem but a simulated GPU's and rings that share key heads (8)")
         ->check(program::between(1, 1024))
+        ->excludes(exchange)
         ->excludes(lesson)
         ->excludes(simulated);
     command
@@ -300,12 +334,15 @@ class BenchLine : public program::CommandLine {
         ->delimiter(',')
         ->check(program::between(1, 1024))
         ->excludes(causal)
-        ->excludes(packed);
+        ->excludes(packed)
+        ->excludes(exchange);
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
         ->check(program::between(1, 1024))
         ->excludes(lesson)
         ->excludes(simulated);
-    ring_ranks_ = command->add_option("--ring-ranks", contest_.ring_ranks, "of causal and packed rings (2,4)")
+    ring_ranks_ = command
+                      ->add_option("--ring-ranks", contest_.ring_ranks,
+                                   "of causal and packed rings, and of exchanges (2,4)")
                       ->delimiter(',')
                       ->check(program::between(1, 64));
     command->add_option("--repetitions", contest_.repetitions, "of which the median counts (9)")

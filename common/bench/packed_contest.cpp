@@ -1,26 +1,12 @@
 #include <fmt/format.h>
 
-#include "bench/contest.hpp"
-#include "bench/played.hpp"
-#include "protocol/errors.hpp"
-#include "ring/shards.hpp"
+#include "bench/by_clock.hpp"
 
 namespace course::bench {
 
 namespace {
 
 constexpr int query_heads = 32, few_key_heads = 8;
-
-std::vector<int> cores_of(int ranks) {
-  const std::vector<int> allowed = allowed_cores();
-  std::vector<int> cores;
-  for (int rank = 0; rank < ranks; ++rank) cores.push_back(allowed[rank % allowed.size()]);
-  return cores;
-}
-
-double operations_of_rank(const Problem& problem, int ranks) {
-  return problem.seen * timed::forward_operations(problem.extents) / ranks;
-}
 
 }  // namespace
 
@@ -30,14 +16,7 @@ std::vector<Row> hold_packed(const Contest& contest) {
   const int tokens = contest.tokens;
   const auto add = [&](const std::string& name, const std::shared_ptr<const Problem>& problem, int ranks,
                        PlayedFunction function) {
-    const Layout layout = even_shards(tokens, ranks);
-    function.arguments.merge(timed::ring_arguments(layout));
-    function.inputs = {"q", "k", "v"};
-    function.outputs = {"o"};
-    Play play{{std::move(function)}, cores_of(ranks), layout};
-    play.mpi = true;
-    play.block = contest.lessons.at(Role::Block).library;
-    contenders.push_back(played(name, operations_of_rank(*problem, ranks), std::move(play), problem));
+    contenders.push_back(by_clock(contest, name, problem, ranks, std::move(function)));
     return name;
   };
   const auto hold = [&](const std::string& name, const std::string& against) {
@@ -55,9 +34,7 @@ std::vector<Row> hold_packed(const Contest& contest) {
   };
   const auto all_heads = of_heads(query_heads), few_heads = of_heads(few_key_heads), all_before = of_row(0);
   for (const int ranks : contest.ring_ranks) {
-    const int even_tokens = tokens / ranks * ranks;
-    if (even_tokens != tokens)
-      throw UsageError(fmt::format("{} tokens on {} ranks: expected shards of one length", tokens, ranks));
+    require_even_shards(tokens, ranks);
     const auto ring_of = [&](const std::shared_ptr<const Problem>& problem, Index kv_heads) {
       return add(fmt::format("ring of {}, {}/{} heads", ranks, query_heads, kv_heads), problem, ranks,
                  {grouped.library, grouped.ring});

@@ -47,7 +47,10 @@ std::string table_text(const std::vector<Row>& rows) {
   for (const Row& row : rows) width = std::max(width, row.name.size());
   std::string text;
   for (const Row& row : rows) {
-    text += fmt::format("{:<{}}  {:7.1f} {}{}\n", row.name, width, row.rate, row.unit, ratio_cells(row));
+    const std::string sent =
+        row.bytes_sent ? fmt::format("  {:8.3f} MB sent", static_cast<double>(*row.bytes_sent) / 1e6) : "";
+    text +=
+        fmt::format("{:<{}}  {:7.1f} {}{}{}\n", row.name, width, row.rate, row.unit, sent, ratio_cells(row));
     if (!row.limited_by.empty()) text += fmt::format("  limited by {}\n", row.limited_by);
   }
   return text;
@@ -65,6 +68,7 @@ std::string rows_json(const std::vector<Row>& rows,
                                       {"against", row.against.empty() ? Json() : Json(row.against)},
                                       {"ratio", or_null(row.ratio)},
                                       {"bound", or_null(row.bound)}});
+    if (row.bytes_sent) one["bytes_sent"] = *row.bytes_sent;
     if (!row.published.empty()) one["published"] = row.published;
     if (!row.limited_by.empty()) one["limited_by"] = row.limited_by;
   }
@@ -79,6 +83,10 @@ std::vector<Row> rows_in(const std::string& json) {
   const auto number = [](const Json& value) {
     return value.is_null() ? std::nullopt : std::optional(value.get<double>());
   };
+  const auto bytes = [](const Json& one) {
+    const auto found = one.find("bytes_sent");
+    return found == one.end() ? std::nullopt : std::optional(found->get<std::int64_t>());
+  };
   std::vector<Row> rows;
   const Json report = Json::parse(json);
   for (const Json& one : report.at("rows"))
@@ -87,6 +95,7 @@ std::vector<Row> rows_in(const std::string& json) {
                     .bound = number(one.at("bound")),
                     .published = text(one, "published"),
                     .unit = one.at("unit"),
+                    .bytes_sent = bytes(one),
                     .limited_by = text(one, "limited_by"),
                     .rate = one.at("value"),
                     .ratio = number(one.at("ratio"))});

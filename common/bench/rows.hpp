@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@ struct Row {
   std::optional<double> bound = {};
   std::string published = {};  ///< what others report of such a ratio, and where
   std::string unit = "GFLOP/s";
-  std::string limited_by = {};       ///< why it is no faster, if that is known
-  double rate = 0;                   ///< in that unit
-  std::optional<double> ratio = {};  ///< over that of `against`
+  std::optional<std::int64_t> bytes_sent = {};  ///< of a rank, by the formulas
+  std::string limited_by = {};                  ///< why it is no faster, if that is known
+  double rate = 0;                              ///< in that unit
+  std::optional<double> ratio = {};             ///< over that of `against`
 };
 
 /// The rows of which everything was timed, with their rates, which are given by name.

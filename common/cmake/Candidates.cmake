@@ -6,13 +6,13 @@
 #   candidates.lesson05.seeds       right ones of these with COURSE_SEEDS seeds, wrong ones with COURSE_SEEDS_OF_MISTAKES,
 #                                   and with COURSE_FORMS a mistake's further forms, on few ranks, for the tests
 #                                   seeds.* (label seeds)
-#   candidates.lesson05.answers     tests/ledger/answers, compiled by the test answer.lesson05.build
-#   candidates.lesson05.corpus      tests/corpus, compiled by the test corpus.lesson05.build
+#   candidates.lesson05.answers     tests/ledger/answers, compiled by the test answer.lesson05.build; wrong ones on few ranks
+#   candidates.lesson05.corpus      tests/corpus, compiled by the test corpus.lesson05.build; wrong ones on few ranks
 #   candidates.lesson05.python      what Python.cmake adds
 # The judge writes what came of each into verdicts/LESSON/SET/, where the test that is named after it reads it.
 
 option(COURSE_FORMS "Build every form of a mistake, not the first alone, for the tests with the label seeds" OFF)
-set(COURSE_MOST_RANKS 5) # of wrong answers in the set "mistakes": each more costs time, and shows little more
+set(COURSE_MOST_RANKS 5) # of wrong answers, unless they fail on more alone: each more costs time, and shows little more
 set(COURSE_SEEDS 4 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
 set(COURSE_SEEDS_OF_MISTAKES 1 CACHE STRING "The same of wrong answers")
 
@@ -311,6 +311,7 @@ function(play_candidates lesson)
       list(APPEND options --most-ranks ${COURSE_MOST_RANKS})
     elseif(set MATCHES "^(answers|corpus)$")
       set(labels slow)
+      list(APPEND options --most-ranks ${COURSE_MOST_RANKS})
     elseif(set STREQUAL "python")
       list(APPEND labels python)
       set(players --player ${COURSE_PYTHON_FOUND} --player ${COURSE_PYTHON_PLAYER})

@@ -37,6 +37,7 @@ Case ring_case(const Demonstration& shown, const std::string& name, const std::s
   // A ring on GPUs and an exchange have positions for every mask; the causal ring of cores needs no word.
   if (shown.causal() && (shown.backend != "mpi" || shown.is_exchange())) made.arguments["causal"] = {1};
   if (shown.is_exchange()) made.arguments["kv_heads"] = {static_cast<double>(shown.input.kv_heads())};
+  for (const auto& [size, value] : shown.exchange_sizes) made.arguments[size] = {static_cast<double>(value)};
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
   made.subject = library;
@@ -309,6 +310,7 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
                        {"input", shown.input.description},
                        {"ranks", shown.ranks},
                        {"layout", shown.layout_name},
+                       {"exchange_sizes", shown.exchange_sizes},
                        {"backend", shown.backend},
                        {"runs", shown.runs},
                        {"mine", shown.mine},
@@ -340,7 +342,8 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
                                               {json.at("slopes"), json.at("sinks")}},
                                       .backend = json.at("backend"),
                                       .ranks = json.at("ranks"),
-                                      .layout_name = json.at("layout")});
+                                      .layout_name = json.at("layout"),
+                                      .exchange_sizes = json.at("exchange_sizes")});
     json.at("shape").get_to(shown.input.shape);
     json.at("input").get_to(shown.input.description);
     json.at("runs").get_to(shown.runs);

@@ -31,7 +31,8 @@ struct Demonstration {
   std::string backend = "mpi";  ///< as --backend takes it
   int ranks = 4;
   std::string layout_name = "contiguous";
-  int runs = 1;  ///< of each ring, of which the fastest is shown
+  std::map<std::string, Index> exchange_sizes = {};  ///< by the names of the function's arguments
+  int runs = 1;                                      ///< of each ring, of which the fastest is shown
   Input input = {};
 
   /// Times are a model's, and spans those of the streams of GPUs.

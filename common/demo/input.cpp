@@ -225,11 +225,8 @@ Input read_minilm(bool backward) {
 Input with_kv_heads(Input input, Index kv_heads) {
   const Index heads = input.heads();
   if (kv_heads < 1 || heads % kv_heads != 0) {
-    std::vector<Index> fitting;
-    for (Index count = 1; count <= heads; ++count)
-      if (heads % count == 0) fitting.push_back(count);
     throw UsageError(fmt::format("--kv-heads {}: {} key heads do not divide {} heads, expected {}", kv_heads,
-                                 kv_heads, heads, fmt::join(fitting, ", ")));
+                                 kv_heads, heads, fmt::join(divisors_of(heads), ", ")));
   }
   std::vector<Index> first_of_groups;
   for (Index head = 0; head < heads; head += heads / kv_heads) first_of_groups.push_back(head);
@@ -255,6 +252,13 @@ RingFor Options::what() const {
   if (latent) return RingFor::Latent;
   if (shared) return RingFor::SharedHeads;
   return causal.value_or(false) ? RingFor::Causal : RingFor::Everything;
+}
+
+std::vector<Index> divisors_of(Index number) {
+  std::vector<Index> divisors;
+  for (Index one = 1; one <= number; ++one)
+    if (number % one == 0) divisors.push_back(one);
+  return divisors;
 }
 
 Input load_input(const Options& options, bool backward) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "demo/row.hpp"
 #include "registry/registry.hpp"
@@ -42,6 +43,9 @@ struct Options {
   std::optional<LatentSizes> latent = {};  ///< with sizes
   std::filesystem::path out;               ///< empty: only the pictures are written, into .course/demo
   std::string exchange = ring_exchange;    ///< one of exchanges()
+  std::string grid;                        ///< UxR, the sizes of a grid; empty: not said
+  int node = 0;                            ///< ranks of a node of a double ring; 0: not said
+  Index kv_heads_at_once = 0;              ///< that a gather takes; 0: not said
   std::string ring;  ///< empty: all that fit the other options, or the first where the other cannot be shown
   bool forward = false;       ///< leave the backward pass out
   bool in_registers = false;  ///< the blocks are those in vector registers
@@ -86,6 +90,9 @@ struct Input {
   Index batches() const { return shape.size() < 4 ? 1 : shape[0]; }
   timed::Extents extents() const { return {heads(), seq(), head_dim()}; }
 };
+
+/// The numbers that divide one from 1 up, ascending.
+std::vector<Index> divisors_of(Index number);
 
 /// Reads or draws the input; for simulated GPUs, which are slow, the course's own is cut short. Throws
 /// NpyError or UsageError for a file that cannot be used: unreadable, of another shape than [seq, dim],

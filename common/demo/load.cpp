@@ -5,39 +5,26 @@
 
 namespace course::demo {
 
-namespace {
-
 WorkTable empty_table(std::size_t ranks) {
   return WorkTable(ranks, std::vector<double>(ranks));
 }
 
-std::size_t holder(std::size_t rank, std::size_t step, std::size_t ranks) {
-  return (rank + ranks - step) % ranks;
+OwnersByStep ring_owners(int ranks) {
+  OwnersByStep owners(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (int step = 0; step < ranks; ++step) owners[rank].push_back((rank + ranks - step) % ranks);
+  }
+  return owners;
 }
-
-}  // namespace
 
 WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask) {
-  const auto ranks = static_cast<std::size_t>(layout.ranks());
-  WorkTable scores = empty_table(ranks);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (std::size_t step = 0; step < ranks; ++step) {
-      const auto owner = static_cast<int>(holder(rank, step, ranks));
+  const OwnersByStep owners = ring_owners(layout.ranks());
+  WorkTable scores = empty_table(owners.size());
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    for (int step = 0; step < layout.ranks(); ++step)
       scores[rank][step] =
-          static_cast<double>(mask.work(layout.positions(static_cast<int>(rank)), layout.positions(owner)));
-    }
+          static_cast<double>(mask.work(layout.positions(rank), layout.positions(owners[rank][step])));
   }
-  return scores;
-}
-
-WorkTable scores_of_heads(const std::vector<Index>& heads, const Layout& layout,
-                          const reference::Mask& mask) {
-  std::vector<Index> all(static_cast<std::size_t>(layout.tokens()));
-  std::iota(all.begin(), all.end(), Index{0});
-  const auto of_one_head = static_cast<double>(mask.work(all, all));
-  WorkTable scores = empty_table(heads.size());
-  for (std::size_t rank = 0; rank < heads.size(); ++rank)
-    scores[rank][0] = static_cast<double>(heads[rank]) * of_one_head;
   return scores;
 }
 
@@ -54,12 +41,12 @@ std::vector<BlocksToSend> blocks_to_send(const std::vector<int>& hops) {
   return all;
 }
 
-WorkTable seconds_by_step(std::span<const RankRecord> ranks) {
+WorkTable seconds_by_step(std::span<const RankRecord> ranks, const OwnersByStep& owners) {
   WorkTable seconds = empty_table(ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (const auto& [owner, cpu_s] : ranks[rank].call.blocks) {
-      // Which step holds whose block is as which block is held at which step.
-      seconds[rank][holder(rank, static_cast<std::size_t>(owner), ranks.size())] += cpu_s;
+      const auto step = std::ranges::find(owners[rank], owner) - owners[rank].begin();
+      seconds[rank][step == std::ssize(owners[rank]) ? 0 : step] += cpu_s;
     }
   }
   return seconds;

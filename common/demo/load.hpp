@@ -17,8 +17,14 @@ using WorkTable = std::vector<std::vector<double>>;
 /// The scores of one head that the mask shows.
 WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask);
 
-/// The scores of all heads that a rank computes in an exchange, where it has whole heads and takes one step.
-WorkTable scores_of_heads(const std::vector<Index>& heads, const Layout& layout, const reference::Mask& mask);
+/// No work, at as many steps as there are ranks.
+WorkTable empty_table(std::size_t ranks);
+
+/// By rank, whose block it holds at each step, at most as many as there are ranks.
+using OwnersByStep = std::vector<std::vector<int>>;
+
+/// Those of a ring.
+OwnersByStep ring_owners(int ranks);
 
 /// How many blocks of keys and values each rank has to send where blocks make so many hops, and how many of
 /// gradients, which travel with them and then go straight home.
@@ -28,8 +34,8 @@ struct BlocksToSend {
 std::vector<BlocksToSend> blocks_to_send(const std::vector<int>& hops);
 
 /// The CPU time that ranks computed on each block, forward and backward together: who waits for a core has
-/// none.
-WorkTable seconds_by_step(std::span<const RankRecord> ranks);
+/// none. A block of somebody who is no owner counts at the first step.
+WorkTable seconds_by_step(std::span<const RankRecord> ranks, const OwnersByStep& owners);
 
 double total(const std::vector<double>& steps);
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "course/commands/command_line.hpp"
+#include "demo/exchange.hpp"
 #include "demo/report.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
@@ -36,14 +37,19 @@ double available_bytes() {
 /// files and whole; its reference in float64; and for each ring beyond the first its output twice. Backward
 /// d_o and the three gradients in these places, two blocks of gradients in the ranks, and the reference in
 /// float64. An exchange has all of it once more by heads, in files what it keeps, and parts on their way; key
-/// heads that several ranks have count as often. Ranks with GPUs keep the keys and values of twice as many
-/// blocks as there are, on both sides.
-double tensors_held(const Demonstration& shown, bool prepared) {
+/// heads that several ranks have count as often. In a gather every rank has the keys and values that it takes
+/// at once of all tokens, backward their gradients, each as they come and in order. Ranks with GPUs keep the
+/// keys and values of twice as many blocks as there are, on both sides.
+double tensors_held(const Demonstration& shown, bool prepared, double heads) {
   const double further_rings = static_cast<double>(shown.rings.size() - 1);
   if (prepared) return 8;
   const double log = shown.backend == "mpi" ? 0 : 8.0 * shown.ranks;
   const double by_heads = shown.is_exchange() ? 24 : 0;
-  return log + by_heads + (shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings);
+  const auto at_once = shown.exchange_sizes.find("kv_heads_at_once");
+  const double gathered = at_once == shown.exchange_sizes.end()
+                              ? 0
+                              : 8.0 * shown.ranks * static_cast<double>(at_once->second) / heads;
+  return log + by_heads + gathered + (shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings);
 }
 
 /// Throws Unavailable where this machine cannot hold what is shown, of an input of this shape.
@@ -52,7 +58,8 @@ void require_memory(const Demonstration& shown, bool prepared, const timed::Exte
   const auto& [heads, seq, head_dim] = extents;
   const double q_bytes =
       sizeof(float) * static_cast<double>(heads) * static_cast<double>(seq) * static_cast<double>(head_dim);
-  const double needed = (prepared ? 0 : rank_bytes * shown.ranks) + tensors_held(shown, prepared) * q_bytes;
+  const double needed = (prepared ? 0 : rank_bytes * shown.ranks) +
+                        tensors_held(shown, prepared, static_cast<double>(heads)) * q_bytes;
   const double available = available_bytes();
   if (available == 0 || needed <= available) return;
   throw Unavailable(
@@ -69,6 +76,17 @@ timed::Extents drawn_extents(const Options& options) {
   return extents;
 }
 
+/// Where the exchange says which ranks are meant to share a node: what mpirun and srun are told for that.
+std::string mapping_by_node(const Demonstration& shown) {
+  const Index node = ranks_of_node(shown);
+  if (node == 0) return "";
+  return fmt::format(
+      "\nOn {0} of {1} it begins with\n\nmpirun -n {2} --map-by ppr:{3}:node\nor\n"
+      "srun -N {4} -n {2} --ntasks-per-node={3} --distribution=block --mpi=pmix\n",
+      timed::plural(shown.ranks / node, "node"), timed::plural(node, "rank"), shown.ranks, node,
+      shown.ranks / node);
+}
+
 void tell_how_to_play(const fs::path& folder, const Demonstration& shown,
                       const std::vector<std::string>& arguments) {
   std::vector<std::string> player;
@@ -77,9 +95,9 @@ void tell_how_to_play(const fs::path& folder, const Demonstration& shown,
   fmt::print(
       "Prepared in {0} for {1}; on a cluster every node has to see that folder and this build. Play it "
       "with\n\n"
-      "mpirun -n {2} {3} {4}\n\nor another launcher, then ./course demo --report {0}\n",
+      "mpirun -n {2} {3} {4}\n{5}\nor another launcher, then ./course demo --report {0}\n",
       folder.string(), timed::plural(shown.ranks, "rank"), shown.ranks, fmt::join(player, " "),
-      fmt::join(arguments, " "));
+      fmt::join(arguments, " "), mapping_by_node(shown));
 }
 
 class DemoLine : public program::CommandLine {
@@ -170,11 +188,16 @@ class DemoLine : public program::CommandLine {
     const std::vector<std::string> between = exchanges();
     with_prepare_.push_back(
         command
-            .add_option("--exchange", options_.exchange,
-                        fmt::format("{}: how ranks share the work: ring, blocks travel; ulysses, tokens are "
-                                    "exchanged for heads, causal or not, of any number of key heads (ring)",
-                                    fmt::join(between, ", ")))
+            .add_option(
+                "--exchange", options_.exchange,
+                fmt::format("{}: how ranks share the work: ring, blocks travel; ulysses, tokens are "
+                            "exchanged for heads; gather, keys and values come from everybody; grid, "
+                            "ulysses inside groups and a ring between them; double-ring, a ring of rings, "
+                            "forward only; all but the ring causal or not, of any number of key heads "
+                            "(ring)",
+                            fmt::join(between, ", ")))
             ->check(CLI::IsMember(between)));
+    add_exchange_sizes(command);
     const std::vector<std::string> names = compared_rings();
     with_prepare_.push_back(
         command
@@ -194,6 +217,24 @@ class DemoLine : public program::CommandLine {
     print_as_json(&command);
     command.add_flag("--json", json_, "print one JSON object and nothing else");
     command.add_flag("--verbose", options_.verbose, "print every rank's part and the verdicts, too");
+  }
+
+  void add_exchange_sizes(CLI::App& command) {
+    const CLI::Validator size = program::between(1, std::numeric_limits<int>::max());
+    for (CLI::Option* one :
+         {command.add_option("--grid", options_.grid,
+                             "with --exchange grid: UxR, R groups of U ranks (2 in a group, or the smallest "
+                             "number that divides the ranks)"),
+          command
+              .add_option(
+                  "--node", options_.node,
+                  "with --exchange double-ring: so many ranks make an inner ring (as in a grid's group)")
+              ->check(size),
+          command
+              .add_option("--kv-heads-at-once", options_.kv_heads_at_once,
+                          "with --exchange gather: so many key heads are gathered at a time (1)")
+              ->check(size)})
+      with_prepare_.push_back(one);
   }
 
   void add_row(CLI::App& command) {
@@ -261,6 +302,7 @@ class DemoLine : public program::CommandLine {
     if (options_.sizes) require_memory(shown, prepared, drawn_extents(options_));
     shown.input = load_input(options_, shown.backward);
     if (!shown.input.doubt.empty()) program::complain(shown.input.doubt);
+    require_sizes_fit(shown);
     require_memory(shown, prepared, shown.input.extents());
     if (shown.in_registers && (options_.latent || options_.row.alibi))
       throw UsageError(

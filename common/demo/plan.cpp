@@ -3,7 +3,7 @@
 #include "course/workspace/cuda_device.hpp"
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_status.hpp"
-#include "demo/demonstration.hpp"
+#include "demo/exchange.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::demo {
@@ -82,6 +82,8 @@ void require_exchange_fits(const Options& options) {
   refuse(options.row.window > 0, "--window", no_rows);
   refuse(options.row.alibi, "--alibi", no_rows);
   refuse(options.row.sink.has_value(), "--sinks", no_rows);
+  refuse(options.files && options.backward() && ring_kind(options.exchange).forward_only, "--do",
+         "it has no backward pass");
   if (options.on_gpu())
     throw Unavailable(fmt::format("{} --backend {}: no kernel lesson has it", exchange, options.backend));
 }
@@ -157,6 +159,7 @@ Demonstration with_rings(const program::Checkout& checkout, const std::vector<st
 
 Demonstration plan(const program::Checkout& checkout, const Options& options) {
   if (options.by_exchange()) require_exchange_fits(options);
+  const std::map<std::string, Index> sizes = exchange_sizes(options);
   std::vector<std::string> rings = rings_of(options);
   Lessons lessons(checkout, options.mine);
   const RingKind& shown_ring = ring_kind(rings.front());
@@ -178,8 +181,13 @@ Demonstration plan(const program::Checkout& checkout, const Options& options) {
                       .in_registers = options.in_registers,
                       .backend = options.backend,
                       .ranks = options.ranks,
-                      .layout_name = options.layout};
+                      .layout_name = options.layout,
+                      .exchange_sizes = sizes};
   if (!options.backward()) return with_rings(checkout, rings, shown);
+  if (shown_ring.forward_only) {
+    fmt::print(stderr, "The demo leaves the backward pass out: the {} has none\n", called(shown_ring.name));
+    return with_rings(checkout, rings, shown);
+  }
   std::vector<Role> roles;
   if (!options.on_gpu()) roles.push_back(options.in_registers ? block : Role::BlockBackward);
   for (const std::string& name : rings) roles.push_back(ring_kind(name).backward);

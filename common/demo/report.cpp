@@ -89,13 +89,19 @@ std::string load_note(const RunResult& run) {
          "\n";
 }
 
+/// "5 of 8 ranks have no heads", "5 heads are uneven shares: 2 to 3 a rank", or nothing.
+std::string uneven_shares(const RunResult& run) {
+  const ExchangeShares shares = shares_of(run.shown);
+  const auto [least, most] = std::ranges::minmax(shares.heads);
+  if (const int idle = shares.idle_ranks(); idle > 0)
+    return fmt::format("{} of {} ranks {} no heads\n", idle, run.shown.ranks, idle == 1 ? "has" : "have");
+  if (least == most) return "";
+  return fmt::format("{} heads are uneven shares: {} to {} a rank\n", run.shown.input.heads(), least, most);
+}
+
 /// Who has nothing to compute, and what the table's bytes are.
 std::string exchange_note(const RunResult& run) {
-  const int idle = shares_of(run.shown).idle_ranks();
-  const std::string who = idle == 0 ? ""
-                                    : fmt::format("{} of {} ranks {} no heads\n", idle, run.shown.ranks,
-                                                  idle == 1 ? "has" : "have");
-  return who +
+  return uneven_shares(run) +
          painted(
              "bytes: what a rank sends on each way; ring: what it would send in a ring, every block all the "
              "way round",
@@ -157,6 +163,8 @@ std::string shards(const RunResult& run) {
 
 std::string heading(const RunResult& run) {
   std::string row = demo::in_words(run.shown.row, run.shown.input.seq());
+  if (const std::string sizes = sizes_in_words(run.shown); !sizes.empty())
+    row += std::string(row.empty() ? "" : ", ") + sizes;
   if (run.shown.in_registers)
     row += std::string(row.empty() ? "" : ", ") + "blocks of lesson " + run.shown.block.lesson;
   return painted(fmt::format("{}, forward{}, {}causal, {}: {}{}", capital(attention(run)),
@@ -350,9 +358,10 @@ Json load(const RunResult& run) {
   const WorkTable scores = scores_to_compute(run.shown);
   return {{"scores_by_step", scores},
           {"slowest_steps", slowest_steps(scores)},
-          {"slowest_steps_measured", run.shown.backend == "mpi"
-                                         ? Json(slowest_steps(seconds_by_step(run.rings.front().ranks)))
-                                         : Json(nullptr)}};
+          {"slowest_steps_measured",
+           run.shown.backend == "mpi"
+               ? Json(slowest_steps(seconds_by_step(run.rings.front().ranks, owners_by_step(run.shown))))
+               : Json(nullptr)}};
 }
 
 // ---- files ----
@@ -427,6 +436,7 @@ std::string report_json(const RunResult& run) {
             {"per_rank", per_rank(run, first)},
             {"load", load(run)},
             {"rings", Json::array()}};
+  if (!run.shown.exchange_sizes.empty()) json["exchange_sizes"] = run.shown.exchange_sizes;
   for (const RingResult& ring : run.rings) {
     json["rings"].push_back(
         {{"name", ring.name},

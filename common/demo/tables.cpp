@@ -161,9 +161,12 @@ std::vector<std::int64_t> bytes_of_ring(const Demonstration& shown) {
                                                     : 2 * shown.input.kv_heads() * shown.input.head_dim();
   const std::int64_t block =
       numbers_of_token * largest_shard(layout.shard_tokens()) * static_cast<Index>(sizeof(float));
+  // The sum of the sinks' gradients, as the MPI layer counts an MPI_Allreduce.
+  const std::int64_t sinks = std::ssize(shown.row.bias.sinks) * static_cast<Index>(sizeof(float));
+  const std::int64_t summed = shown.backward ? (shown.ranks - 1) * (2 * sinks / shown.ranks) : 0;
   std::vector<std::int64_t> bytes;
   for (const auto& [keys, gradients] : blocks_to_send(hops_of_blocks(shown)))
-    bytes.push_back(block * (keys + (shown.backward ? keys + gradients : 0)));
+    bytes.push_back(block * (keys + (shown.backward ? keys + gradients : 0)) + summed);
   return bytes;
 }
 
@@ -174,8 +177,7 @@ std::int64_t bytes_needed(const RunResult& run) {
 }
 
 WorkTable scores_to_compute(const Demonstration& shown) {
-  return shown.is_exchange() ? scores_of_heads(shares_of(shown).heads, shown.layout(), shown.mask())
-                             : scores_by_step(shown.layout(), shown.mask());
+  return shown.is_exchange() ? scores_of_exchange(shown) : scores_by_step(shown.layout(), shown.mask());
 }
 
 std::string ring_table(const RunResult& run) {
@@ -227,7 +229,7 @@ std::string error_table(const RunResult& run, std::span<const OutputComparison> 
 
 std::string load_table(const RunResult& run, const RingResult& ring) {
   const WorkTable scores = scores_to_compute(run.shown);
-  const WorkTable seconds = seconds_by_step(ring.ranks);
+  const WorkTable seconds = seconds_by_step(ring.ranks, owners_by_step(run.shown));
   const std::span ranks(ring.ranks);
   std::vector<std::string> heads{"scores",   "largest step",   "of equal share",
                                  "CPU time", "of equal share", "transfer, wait"};
@@ -255,16 +257,18 @@ std::string load_table(const RunResult& run, const RingResult& ring) {
 
 std::string exchange_table(const RunResult& run, const RingResult& ring) {
   const ExchangeShares shares = shares_of(run.shown);
-  const WorkTable scores = scores_to_compute(run.shown), seconds = seconds_by_step(ring.ranks);
+  const WorkTable scores = scores_to_compute(run.shown),
+                  seconds = seconds_by_step(ring.ranks, owners_by_step(run.shown));
   const std::vector<std::int64_t> of_ring = bytes_of_ring(run.shown);
   std::vector<std::string> heads{"heads", "of equal share", "key heads", "CPU time", "of equal share"};
   for (const Way& way : shares.ways) heads.push_back(way.name);
   heads.emplace_back("ring");
   return table_by_rank(run, heads, [&](std::size_t rank) {
     const Share to_do = share(scores, rank), done = share(seconds, rank);
-    std::vector<std::string> cells{std::to_string(one_or_all(shares.heads, rank)),
+    const Index times = rank < shares.heads.size() ? 1 : shares.times;
+    std::vector<std::string> cells{std::to_string(one_or_all(shares.heads, rank) / times),
                                    fmt::format("{:.2f}", to_do.of_equal),
-                                   std::to_string(one_or_all(shares.kv_heads, rank)),
+                                   std::to_string(one_or_all(shares.kv_heads, rank) / times),
                                    format_duration(done.work), fmt::format("{:.2f}", done.of_equal)};
     for (const Way& way : shares.ways) cells.push_back(format_bytes(one_or_all(way.bytes, rank)));
     cells.push_back(format_bytes(one_or_all(of_ring, rank)));

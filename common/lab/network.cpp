@@ -26,17 +26,31 @@ namespace course::lab {
 namespace {
 
 constexpr double patience_s = 20;
-/// Of the documentation's addresses (RFC 5737), which no network uses.
-constexpr const char* own_address = "192.0.2.1";
-constexpr const char* other_address = "192.0.2.2";
-constexpr const char* subnet = "192.0.2.0/24";
+constexpr int addresses_of_cable = 16;
+
+/// Of the documentation's addresses (RFC 5737), which no network uses: sixteen for each cable.
+std::string address(int cable, int end) {
+  return fmt::format("192.0.2.{}", addresses_of_cable * cable + end);
+}
+std::string own_address(int cable) {
+  return address(cable, 1);
+}
+std::string other_address(int cable) {
+  return address(cable, 2);
+}
+std::string subnet(int cable) {
+  return address(cable, 0) + "/28";
+}
 
 /// TCP that neither probes for bandwidth nor starts small: the token bucket alone is to limit it. Reno is in
-/// every kernel and never loses a packet here, where the queue is longer than the window.
+/// every kernel and never loses a packet here, where the queue is longer than the window. And packets may
+/// come by another cable than an answer would take: each goes by the cable of the rank that it goes to.
 constexpr std::pair<const char*, const char*> tcp_settings[] = {
     {"/proc/sys/net/ipv4/tcp_congestion_control", "reno"},
     {"/proc/sys/net/ipv4/tcp_rmem", "4096 2097152 33554432"},
-    {"/proc/sys/net/ipv4/tcp_wmem", "4096 2097152 4194304"}};
+    {"/proc/sys/net/ipv4/tcp_wmem", "4096 2097152 4194304"},
+    {"/proc/sys/net/ipv4/conf/all/rp_filter", "0"},
+    {"/proc/sys/net/ipv4/conf/default/rp_filter", "0"}};
 
 /// Throws std::system_error, with what the system could not do, unless a call has returned 0 or more.
 void require(int returned, const std::string& what) {
@@ -150,11 +164,11 @@ std::vector<std::string> shaping_commands(const std::string& device, const LinkO
           add + " parent 1:1 handle 10: " + bucket};
 }
 
-/// The commands that set up one end of the link between two hosts.
-static std::vector<std::string> end_commands(const std::string& device, const char* address,
+/// The commands that set up one end of a cable between two hosts.
+static std::vector<std::string> end_commands(const std::string& device, const std::string& address,
                                              const LinkOrder& order) {
   std::vector<std::string> lines = shaping_commands(device, order);
-  lines.insert(lines.begin(), {fmt::format("ip addr add {}/24 dev {}", address, device),
+  lines.insert(lines.begin(), {fmt::format("ip addr add {}/28 dev {}", address, device),
                                fmt::format("ip link set {} up", device)});
   return lines;
 }
@@ -186,10 +200,14 @@ Network::~Network() = default;
 void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   name_host("host-a");
   other_ = std::make_unique<Host>("host-b");
-  command("ip link add link-a type veth peer name link-b netns " + other_->network());
   command(other_->inside("ip link set lo up"));
-  for (const std::string& line : end_commands("link-a", own_address, order_)) command(line);
-  for (const std::string& line : end_commands("link-b", other_address, order_)) command(other_->inside(line));
+  for (int cable = 0; cable < order_.cards; ++cable) {
+    const std::string here = fmt::format("link-a{}", cable), there = fmt::format("link-b{}", cable);
+    command(fmt::format("ip link add {} type veth peer name {} netns {}", here, there, other_->network()));
+    for (const std::string& line : end_commands(here, own_address(cable), order_)) command(line);
+    for (const std::string& line : end_commands(there, other_address(cable), order_))
+      command(other_->inside(line));
+  }
   agent_ = temporary / "agent";
   write_text(
       agent_,
@@ -200,7 +218,7 @@ void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
 
 Starter Network::starter(int ranks) const {
   Starter starter{mpirun(ranks), mpirun_environment()};
-  const std::string interface = other_ ? subnet : "lo";
+  const std::string interface = other_ ? subnet(0) : "lo";
   starter.environment["OMPI_MCA_btl"] = "self,tcp";
   starter.environment["OMPI_MCA_btl_tcp_if_include"] = interface;
   starter.environment["OMPI_MCA_oob_tcp_if_include"] = interface;
@@ -209,10 +227,19 @@ Starter Network::starter(int ranks) const {
   starter.environment["OMPI_MCA_btl_tcp_links"] = "2";
   if (!other_) return starter;
   const int own = (ranks + 1) / 2;
-  starter.words.insert(starter.words.end(),
-                       {"--host", fmt::format("{}:{},{}:{}", own_address, own, other_address, ranks - own)});
+  starter.words.insert(starter.words.end(), {"--host", fmt::format("{}:{},{}:{}", own_address(0), own,
+                                                                   other_address(0), ranks - own)});
   starter.environment["OMPI_MCA_plm_rsh_agent"] = agent_;
   return starter;
+}
+
+std::vector<std::string> Network::player(const std::filesystem::path& program) const {
+  if (order_.cards == 1) return {program};
+  // mpirun starts all ranks with the same words.
+  constexpr const char* at_its_card =
+      "export OMPI_MCA_btl_tcp_if_include=192.0.2.$(({} * (OMPI_COMM_WORLD_LOCAL_RANK % {})))/28; exec "
+      "\"$0\" \"$@\"";
+  return {"sh", "-c", fmt::format(at_its_card, addresses_of_cable, order_.cards), program};
 }
 
 std::string Network::description() const {
@@ -220,8 +247,9 @@ std::string Network::description() const {
   const std::string latency =
       order_.latency_s > 0 ? fmt::format(" and {:g} ms of delay each way", order_.latency_s * 1e3) : "";
   if (other_) {
-    return fmt::format("two hosts (network namespaces of this machine), a link of {} each way{}, through TCP",
-                       format_bandwidth(order_.bandwidth), latency);
+    const std::string cables = order_.cards == 1 ? "a link" : fmt::format("{} cables", order_.cards);
+    return fmt::format("two hosts (network namespaces of this machine), {} of {} each way{}, through TCP",
+                       cables, format_bandwidth(order_.bandwidth), latency);
   }
   return fmt::format("one host, a loopback of {} shared by all ranks{}, through TCP",
                      format_bandwidth(order_.bandwidth), latency);

@@ -14,6 +14,7 @@ struct LinkOrder {
   double bandwidth;      ///< bits a second
   double latency_s = 0;  ///< one way, beyond what the link has
   bool two_hosts = false;
+  int cards = 1;  ///< of each of two hosts, 1 to 8, with a cable of `bandwidth` from each to its like
 };
 
 /// The network that a laboratory's ranks talk through. It lives in network namespaces of this process and its
@@ -21,7 +22,9 @@ struct LinkOrder {
 /// those processes has ended, whatever ended it: nothing is left to clean up.
 ///
 /// One host: a namespace whose loopback has a token bucket, which all ranks share, both ways.
-/// Two hosts: two namespaces joined by a veth pair, with a token bucket at each end: one each way.
+/// Two hosts: two namespaces joined by a veth pair for each card, with a token bucket at each end: one each
+/// way. What goes to a rank goes by the cable of its card, and its card is its number on its host, modulo the
+/// cards.
 class Network {
  public:
   /// Moves this process into a namespace of its own and sets the link up. Without root it tries a user
@@ -36,6 +39,8 @@ class Network {
 
   /// What starts ranks that talk through TCP over this network.
   Starter starter(int ranks) const;
+  /// A player's command, with which each rank listens at its own card.
+  std::vector<std::string> player(const std::filesystem::path& program) const;
 
   /// Why the link is not shaped; empty if it is.
   const std::string& limits() const { return limits_; }

@@ -64,7 +64,8 @@ void share_keys(Case& ring) {
   }
 }
 
-/// A ring on as many tokens as the demo's real data.
+/// A ring on as many tokens as the demo's real data; that of a grid goes between groups of two ranks, or of
+/// all if they are odd.
 Case ring_case(const LessonInfo& lesson, int ranks) {
   constexpr int tokens = 512;
   constexpr Index heads = 12, head_dim = 32;
@@ -72,6 +73,7 @@ Case ring_case(const LessonInfo& lesson, int ranks) {
       takes_layout(lesson) ? Layout::zigzag(even_shards(tokens, 2 * ranks)) : even_shards(tokens, ranks);
   Case made = timed::generated_case(lesson.ring, layout.shard_tokens(), heads, head_dim);
   made.arguments = timed::ring_arguments(layout);
+  if (lesson.role == Role::Grids) made.arguments["ulysses"] = {ranks % 2 == 0 ? 2.0 : ranks};
   const bool packed = lesson.role == Role::RingPacked;
   if (packed || lesson.role == Role::RingGrouped) share_keys(made);
   // A window that reaches just into the shard before: most blocks make one hop and stop.

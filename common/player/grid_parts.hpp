@@ -15,18 +15,10 @@
 /// token, and of blocks that are computed as the player computes them.
 namespace course::grid {
 
-inline HeadShare share(Index heads, Index kv_heads, int ranks, int rank) {
-  const std::vector<int> counts = even_shards(static_cast<int>(heads), ranks);
-  const Index first = shard_offsets(counts)[rank], of_key_head = heads / kv_heads;
-  if (counts[rank] == 0) return {first, first, 0, 0};
-  const Index last = first + counts[rank];
-  return {first, last, first / of_key_head, (last + of_key_head - 1) / of_key_head};
-}
-
 inline int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
+  int own = 0;
+  MPI_Comm_rank(comm, &own);
+  return own;
 }
 
 /// Throws std::invalid_argument with both numbers.
@@ -218,7 +210,7 @@ void go_round(HeadsView<const float> q, HeadsView<const float> k, HeadsView<cons
 
 /// The parts, with blocks computed by these.
 inline GridParts parts(const BlockForward& forward, const BlockBackward& backward) {
-  GridParts made{share, tokens_to_heads, heads_to_tokens, {}, {}};
+  GridParts made{head_share, tokens_to_heads, heads_to_tokens, {}, {}};
   made.ring = [forward](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                         HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
                         bool causal, MPI_Comm comm) {

@@ -36,8 +36,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelCounts, kernel, launches, bytes_read, b
                                    sectors, shared_requests, shared_passes, bank_conflicts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Sent, communicator, members, call, to, bytes)
 NLOHMANN_JSON_SERIALIZE_ENUM(RankStep::Kind, {{RankStep::Kind::Sends, "sends"},
-                                          {RankStep::Kind::Has, "has"},
-                                          {RankStep::Kind::Computes, "computes"}})
+                                              {RankStep::Kind::Has, "has"},
+                                              {RankStep::Kind::Computes, "computes"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
 
 /// ["sends", 1, 96].

@@ -33,6 +33,7 @@ constexpr RoleName role_names[] = {
     {Role::RingGrouped, "ring_grouped", "the ring of shared key heads"},
     {Role::RingPacked, "ring_packed", "the ring of packed rows"},
     {Role::HeadExchange, "head_exchange", "the exchange of tokens for heads"},
+    {Role::Grids, "grids", "the grid of rings and exchanges"},
     {Role::BlockRegisters, "block_registers", "blocks in vector registers"},
 };
 

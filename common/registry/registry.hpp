@@ -55,6 +55,7 @@ enum class Role {
   RingGrouped,
   RingPacked,
   HeadExchange,
+  Grids,
   BlockRegisters
 };
 
@@ -85,6 +86,7 @@ struct RingKind {
   /// Functions of those lessons' adapters; empty: what the registry calls their ring.
   std::string_view function = {};
   std::string_view function_backward = {};
+  bool forward_only = false;
 
   bool is_exchange() const { return what == RingFor::Exchange; }
   /// Whether it is shown for this. Of several an option may name one, or "both"; empty: none is named.
@@ -105,7 +107,10 @@ inline constexpr RingKind ring_kinds[] = {
     {"grouped", Role::RingGrouped, Role::RingGrouped, RingFor::SharedHeads, false},
     {"latent", Role::RingGrouped, Role::RingGrouped, RingFor::Latent, false, "latent_ring_attention"},
     {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false},
-    {"ulysses", Role::HeadExchange, Role::HeadExchange, RingFor::Exchange, false}};
+    {"ulysses", Role::HeadExchange, Role::HeadExchange, RingFor::Exchange, false},
+    {"gather", Role::Grids, Role::Grids, RingFor::Exchange, false, "gather_attention", "gather_backward"},
+    {"grid", Role::Grids, Role::Grids, RingFor::Exchange, false, "usp_attention", "usp_backward"},
+    {"double-ring", Role::Grids, Role::Grids, RingFor::Exchange, false, "double_ring_attention", "", true}};
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "ring/head_share.hpp"
 #include "ring/key_range.hpp"
 #include "tensor/view.hpp"
 
@@ -13,12 +14,6 @@ namespace course {
 
 /// Of a rank's shard the position of each row in the sequence, ascending; it may be empty.
 using Positions = std::vector<Index>;
-
-/// Query heads first .. last - 1 of a rank, and the key heads kv_first .. kv_last - 1 that they look at; both
-/// are empty where it has none.
-struct HeadShare {
-  Index first, last, kv_first, kv_last;
-};
 
 /// What a grid is put together from: lesson 17's exchange and lesson 15's rings, each on any communicator.
 /// What goes by rank goes by the ranks of the communicator that is given, and no other ranks take part.

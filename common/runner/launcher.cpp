@@ -170,9 +170,10 @@ class Launch {
         for (const auto& [name, tensor] : shard) bytes += tensor.values().size() * sizeof(float);
       planned_.push_back({temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name),
                           one.subject.empty() ? options.subject : one.subject});
-      world_ranks_.push_back(!options.world_ranks.empty() ? options.world_ranks
-                             : options.timed              ? own_order(one.ranks())
-                                                          : shuffled_world_ranks(one.ranks(), world_size_));
+      world_ranks_.push_back(!one.world_ranks.empty()       ? one.world_ranks
+                             : !options.world_ranks.empty() ? options.world_ranks
+                             : options.timed                ? own_order(one.ranks())
+                                                            : shuffled_world_ranks(one.ranks(), world_size_));
       folders_.push_back({temporary_.path(), planned_.back().folder.filename(), owner});
       outputs_.push_back(&one.outputs);
     }

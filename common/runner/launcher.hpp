@@ -31,6 +31,7 @@ struct Case : FunctionCall {
   std::map<std::string, WantedOutput> outputs = {};
   std::filesystem::path subject = {};  ///< the shared object that it is played with; empty: the launcher's
   std::string name = {};               ///< of its folder; empty: a number
+  std::vector<int> world_ranks = {};   ///< that play its ranks; empty: as LauncherOptions has it
   int ranks() const { return static_cast<int>(inputs.size()); }
 };
 

@@ -29,6 +29,8 @@
     window: {initial: '0', ...whole(0, 1024)},
     documents: {initial: '', ...optional(lengths)},
     ring: {initial: 'all the way', ...word(['all the way', 'stops'])},
+    exchange: {initial: 'ring', ...word(ExchangeModel.names)},
+    node: {initial: '', ...optional(whole(1, 8))},
     step: {initial: '0', ...whole(0, 8)},
   };
   const lengthsOf = documents => (documents === '' ? [] : documents.split(',').map(Number));
@@ -37,10 +39,13 @@
   const agreements = [
     ['kv_heads', ({kv_heads, heads}) => heads % (kv_heads || heads) !== 0,
       ({kv_heads, heads}) => `kv_heads is ${kv_heads}, expected a number that divides heads, which is ${heads}`],
+    ['node', ({ranks, node}) => ranks % (node || 1) !== 0, ({ranks, node}) => `node is ${node}, expected a number that divides ranks, which is ${ranks}`],
     ['window', ({window, mask}) => window > 0 && mask !== 'causal', ({window}) => `window is ${window}, expected 0 without a causal mask`],
     ['documents', ({documents, tokens}) => documents !== '' && RingModel.sum(lengthsOf(documents)) !== tokens,
       ({documents, tokens}) => `documents have ${RingModel.sum(lengthsOf(documents))} tokens, the row has ${tokens}`],
   ];
+  /** Pairs of ranks, where nothing is said and the ranks are even. */
+  const nodeOf = ({node, ranks}) => node || (ranks % 2 === 0 ? 2 : 1);
   const controls = Object.keys(fields).filter(name => name !== 'step');
 
   let state = {}; // the values of fields
@@ -52,6 +57,7 @@
     ranks: state.ranks, layout: state.layout, causal: state.mask === 'causal', backward: state.direction === 'backward',
     tokens: state.tokens, heads: state.heads, kvHeads: state.kv_heads || state.heads, headDim: state.head_dim,
     window: state.window, documents: lengthsOf(state.documents), stops: state.ring === 'stops',
+    exchange: state.exchange, node: nodeOf(state),
   });
   const lastStep = () => table.steps.length - 1;
 
@@ -80,6 +86,7 @@
 
   const parts = {
     picture: RingView.ring, matrix: RingView.matrix, 'rank-cards': RingView.rankCards, figures: RingView.figures, 'work-table': RingView.workTable,
+    sheet: ExchangeView.sheet, nodes: ExchangeView.nodes, bytes: ExchangeView.matrix,
     'model-timeline': RingView.modelTimeline, 'every-step': RingView.everyStep, ownership: RingView.ownership,
   };
 
@@ -87,6 +94,7 @@
     for (const [id, part] of Object.entries(parts)) byId(id).innerHTML = part(setting(), table, state.step);
     byId('sentence').textContent = RingView.sentence(setting(), table, state.step);
     byId('traffic').textContent = RingView.traffic(setting(), table);
+    byId('between').textContent = ExchangeView.sentence(setting(), table);
     byId('bound').textContent = RingView.bound(setting(), table);
     byId('setting').textContent = Object.entries(state).filter(([, value]) => value !== '').map(([name, value]) => `${name} ${value}`).join(', ');
     byId('recorded').innerHTML = trace ? RingView.trace(trace, state.ranks) : '';

@@ -28,4 +28,7 @@ picture fewer-tokens 'ranks=5&layout=striped&mask=none&direction=backward&tokens
 picture shared 'ranks=4&heads=8&kv_heads=2&step=1'
 picture window 'ranks=4&tokens=16&documents=2,11,3&window=6&step=2'
 picture stops 'ranks=8&tokens=64&window=18&direction=backward&ring=stops&heads=8&kv_heads=1&step=3'
+picture ulysses 'ranks=8&tokens=64&heads=8&kv_heads=4&exchange=Ulysses'
+picture grid 'ranks=8&tokens=64&heads=8&kv_heads=2&exchange=grid&node=4&layout=zigzag'
+picture double-ring 'ranks=8&tokens=64&heads=8&kv_heads=8&exchange=double ring&node=4'
 picture documents 'ranks=4&layout=documents&mask=none&tokens=64&documents=20,0,4,40&ring=stops&step=1'

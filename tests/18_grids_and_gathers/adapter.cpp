@@ -47,12 +47,8 @@ void forward(Call& call, Attention attention) {
   });
 }
 
-course::GridParts parts_of(const Call& call) {
-  return course::grid::parts(call.blocks().block_forward_of_mask(), call.blocks().block_backward_of_mask());
-}
-
 void usp_attention(Call& call) {
-  const course::GridParts parts = parts_of(call);
+  const course::GridParts parts = course::grid::parts(call.blocks().block_forward_of_mask(), {});
   forward(call, [&](auto q, auto k, auto v, auto o, auto lse, const auto& positions, bool causal) {
     lesson18::usp_attention(q, k, v, o, lse, positions, number(call, "ulysses"), causal, parts,
                             call.communicator<MPI_Comm>());
@@ -86,9 +82,9 @@ void gather_backward(Call& call) {
   });
 }
 
-/// The exercise, which no judge plays.
+/// The exercise, which no judge plays, and the demo does.
 void usp_backward(Call& call) {
-  const course::GridParts parts = parts_of(call);
+  const course::GridParts parts = course::grid::parts({}, call.blocks().block_backward_of_mask());
   backward(call, [&](auto... tensors) {
     lesson18::usp_backward(tensors..., course::positions_by_rank(call), number(call, "ulysses"),
                            call.is_set("causal"), parts, call.communicator<MPI_Comm>());

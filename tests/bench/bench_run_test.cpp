@@ -155,6 +155,22 @@ TEST_F(Bench, TimesRingsOfFewKeyHeadsAndOfAWindow) {
                                    "ring, window 21, of 2", "gather, window 21, of 2"}));
 }
 
+TEST_F(Bench, TimesWhatTakesTheRingsPlace) {
+  const Finished all = run("--exchange --ring-ranks 2,4 --json", "--ring-head-dim 4");
+  ASSERT_EQ(all.code, 0) << all.err;
+  const nlohmann::json report = nlohmann::json::parse(all.out);
+  std::map<std::string, std::int64_t> bytes;
+  for (const nlohmann::json& row : report.at("rows")) {
+    EXPECT_GT(row.at("value"), 0) << row;
+    bytes[row.at("name")] = row.at("bytes_sent");
+  }
+  EXPECT_EQ(bytes.size(), 2u * (3 + 5)) << all.out;
+  EXPECT_EQ(bytes.at("ring, 4 ranks, 32/8 heads"), 4 * 2 * 8 * 10 * 4 * 3);
+  EXPECT_EQ(bytes.at("double ring, 4 ranks, 32/8 heads"), bytes.at("gather, 4 ranks, 32/8 heads"));
+  EXPECT_LT(bytes.at("Ulysses, 4 ranks, 32/32 heads"), bytes.at("grid, 4 ranks, 32/32 heads"));
+  EXPECT_EQ(report.at("4 ranks, 32/32 heads"), "4 > 1 + 32/32: Ulysses");
+}
+
 TEST_F(Bench, HoldsBlocksInRegistersAgainstMultiplyAdds) {
   const Finished all = run("--lesson 20 --json", "--head-dims 8,12");
   ASSERT_EQ(all.code, 0) << all.err;
@@ -216,7 +232,8 @@ TEST_F(Bench, RefusesOptionsThatWouldDoNothing) {
   for (const char* options :
        {"--ring-ranks 3", "--causal --head-dims 8", "--simulated --peers", "--simulated --heads 2",
         "--simulated --ring-head-dim 4", "--simulated --causal", "--packed --causal", "--lesson 20 --causal",
-        "--lesson 20 --backend sim", "--lesson 20 --heads 2", "--packed --head-dims 8", "--lesson 4"})
+        "--lesson 20 --backend sim", "--exchange --packed", "--exchange --heads 2", "--exchange --peers",
+        "--lesson 20 --heads 2", "--packed --head-dims 8", "--lesson 4"})
     EXPECT_EQ(run(options, "").code, 2) << options;
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../common/complaint.hpp"
+#include "bench/exchange_bytes.hpp"
 #include "bench/played.hpp"
 #include "bench/rows.hpp"
 #include "bench/worker.hpp"
@@ -10,6 +11,40 @@
 namespace course::bench {
 
 namespace {
+
+// ---- what ranks send ----
+
+/// In n H d numbers, without lse.
+double in_shards(std::int64_t bytes, const ExchangeSize& size, double lse) {
+  const auto shard = static_cast<double>(size.tokens * size.heads);
+  return (static_cast<double>(bytes) / 4 - lse * shard) / (shard * static_cast<double>(size.head_dim));
+}
+
+TEST(ExchangeBytes, AreThoseOfLesson18) {
+  const ExchangeSize few{8, 5, 32, 8, 64}, equal{8, 5, 32, 32, 64};
+  const auto lse = [](int group) { return (group - 1.0) / group; };
+  for (const auto& [size, of_grids] :
+       {std::pair{few, std::vector{3.5, 2.75, 2.375, 2.1875}}, {equal, std::vector{14.0, 8.0, 5.0, 3.5}}}) {
+    EXPECT_DOUBLE_EQ(in_shards(ring_bytes(size), size, 0), of_grids[0]);
+    EXPECT_DOUBLE_EQ(in_shards(grid_bytes(size, 1), size, 0), of_grids[0]);
+    EXPECT_DOUBLE_EQ(in_shards(grid_bytes(size, 2), size, lse(2)), of_grids[1]);
+    EXPECT_DOUBLE_EQ(in_shards(grid_bytes(size, 4), size, lse(4)), of_grids[2]);
+    EXPECT_DOUBLE_EQ(in_shards(ulysses_bytes(size), size, lse(8)), of_grids[3]);
+  }
+}
+
+TEST(ExchangeBytes, CopyKeyHeadsThatSeveralRanksNeed) {
+  const ExchangeSize size{8, 5, 32, 2, 64};  // 2 n d (P - 1)(H / P + 1), and lse
+  EXPECT_EQ(ulysses_bytes(size), 4 * (2 * 5 * 64 * 7 * (4 + 1) + 5 * 4 * 7));
+}
+
+TEST(ExchangeBytes, SayWhatSendsLeast) {
+  EXPECT_EQ(preferred_by_bytes({4, 5, 32, 32, 64}), "4 > 1 + 32/32: Ulysses");
+  EXPECT_EQ(preferred_by_bytes({4, 5, 32, 8, 64}), "4 < 1 + 32/8: a ring, a gather or a double ring");
+  EXPECT_EQ(preferred_by_bytes({16, 5, 32, 8, 64}), "16 > 32/(8 - 1): Ulysses");
+  EXPECT_EQ(preferred_by_bytes({8, 5, 32, 2, 64}), "8 < 32/(2 - 1): a ring, a gather or a double ring");
+  EXPECT_EQ(preferred_by_bytes({2, 5, 32, 32, 64}), "2 = 1 + 32/32: all send as much");
+}
 
 // ---- rows ----
 

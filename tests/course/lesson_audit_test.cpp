@@ -161,6 +161,24 @@ TEST_F(LessonAudit, WantsARowForEveryMistake) {
   expect("README", path, "line 22: 'in_plaice' is no known mistake of this lesson");
 }
 
+TEST_F(LessonAudit, KnowsTheKindsOfFacts) {
+  const fs::path path = lesson_folder / "README.md";
+  write("common/protocol/fact_kinds.hpp",
+        "inline constexpr const char* fact_collective = \"collective\";\n"
+        "inline constexpr const char* mark_head = \"head\";\n");
+  const auto with = [&](const std::string& kinds) {
+    write(path, readme(row_of_no_maximum + row_of_in_place + kinds));
+  };
+  const std::string collective = "| sent | by all <!-- fact:collective --> |\n";
+  with(collective);
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  with("| sent | by a head <!-- fact:head --> |\n");
+  expect("README", path, "line 22: 'head' is no kind of fact in common/protocol/fact_kinds.hpp");
+  with(collective + collective);
+  expect("README", path,
+         "line 23: a row before this one is on the fact 'collective', and only the first is shown");
+}
+
 TEST_F(LessonAudit, TakesTheRowsOfAPageThatTheSectionLinksTo) {
   const std::string shared = "docs/kernels.md", table = "## Common mistakes\n\n| a | b |\n| --- | --- |\n";
   const std::string linked = row_of_no_maximum + "\nMore: [kernels](../../docs/kernels.md#common-mistakes)\n";
@@ -323,7 +341,7 @@ TEST(RegistryRoles, AreKnownAndGivenOnce) {
   EXPECT_EQ(
       role_error({R"("blok")"}),
       "there is no role 'blok'; there are: softmax, block, ring_forward, block_backward, ring_backward, "
-      "ring_overlapped, ring_layout, block_cuda, ring_cuda, ring_grouped, ring_packed, head_exchange, "
+      "ring_overlapped, ring_layout, block_cuda, ring_cuda, ring_grouped, ring_packed, head_exchange, grids, "
       "block_registers");
   EXPECT_EQ(role_error({"4"}), "(/lessons/0/role) type must be string, but is number");
   EXPECT_NE(role_error({R"("block")", R"("block")"}).find("lesson 0 has its role, too: block"),

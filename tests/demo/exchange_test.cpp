@@ -3,49 +3,12 @@
 #include <random>
 #include <set>
 
-#include "own_tensor.hpp"
-#include "reference/reference.hpp"
+#include "exchanges.hpp"
 #include "ring/layout.hpp"
 #include "ring/shards.hpp"
-#include "ring_demo.hpp"
-#include "tensor/npy.hpp"
 
 namespace course {
 namespace {
-
-constexpr Index exchanged_tokens = 13, exchanged_width = 4;
-
-/// `--exchange`, on own tensors of 13 tokens.
-class Exchanges : public RingDemo {
- protected:
-  std::string own_tensors(Index heads, Index kv_heads) const {
-    for (const auto& [name, count] : {std::pair{"q", heads}, {"k", kv_heads}, {"v", kv_heads}, {"do", heads}})
-      write_npy(folder_ / (std::string(name) + ".npy"), own(name, count));
-    return "--q q.npy --k k.npy --v v.npy --do do.npy ";
-  }
-
-  static Tensor own(const std::string& name, Index heads) {
-    return own_tensor({heads, exchanged_tokens, exchanged_width}, name[0]);
-  }
-
-  void expect_saved(Index heads, Index kv_heads, bool causal, const std::string& where) const {
-    const Tensor64 q = cast<double>(own("q", heads)), k = cast<double>(own("k", kv_heads)),
-                   v = cast<double>(own("v", kv_heads)), d_o = cast<double>(own("do", heads));
-    const reference::Mask mask = causal ? reference::Mask::causal() : reference::Mask::none();
-    const auto forward = reference::attention(q, k, v, mask);
-    const auto backward = reference::attention_gradients(q, k, v, d_o, mask);
-    for (const auto& [name, expected] : {std::pair{"o", &forward.o},
-                                         {"lse", &forward.lse},
-                                         {"dq", &backward.dq},
-                                         {"dk", &backward.dk},
-                                         {"dv", &backward.dv}}) {
-      const Tensor saved = read_npy<float>(folder_ / "out" / (std::string(name) + ".npy"));
-      ASSERT_EQ(saved.shape(), expected->shape()) << name << where;
-      for (Index i = 0; i < saved.size(); ++i)
-        ASSERT_NEAR(saved[i], (*expected)[i], 1e-3) << name << ", value " << i << where;
-    }
-  }
-};
 
 /// Who has which query heads, dealt out one by one, and which key heads that takes: so that what is sent can
 /// be counted a tensor's row at a time.
@@ -107,7 +70,7 @@ TEST_F(Exchanges, AreRightAndSendWhatTheySay) {
     EXPECT_EQ(json.at("exchange"), "ulysses") << where;
     EXPECT_EQ(json.at("rings").at(0).at("name"), "ulysses") << where;
     EXPECT_TRUE(json.at("rings").at(0).at("passed")) << where;
-    if (backward) expect_saved(heads, kv_heads, causal, where);
+    if (backward) expect_saved(heads, kv_heads, causal, true, where);
     const DealtHeads dealt(heads, kv_heads, ranks);
     const Sent sent = counted(dealt, Layout::named(layout, exchanged_tokens, ranks), backward);
     std::int64_t all = 0;
@@ -151,9 +114,10 @@ TEST_F(Exchanges, SayWhatTheySendAndWhoHasNoHeads) {
   EXPECT_TRUE(has(finished.out, "5 of 8 ranks have no heads\n")) << finished.out;
   EXPECT_TRUE(std::regex_search(finished.out, std::regex("\nrank .* there +back +ring\n"))) << finished.out;
   // Rank 0: q, k, v of 2 tokens for 2 other heads; o and lse of 1 head for 14 tokens; 7 hops of k and v.
-  EXPECT_TRUE(std::regex_search(finished.out, std::regex("\n0 +2 +1 +1 .* 192 B +280 B +1\\.31 KiB\n")))
+  EXPECT_TRUE(
+      std::regex_search(finished.out, std::regex("\n0 +2 +1 +2\\.67 +1 .* 192 B +280 B +1\\.31 KiB\n")))
       << finished.out;
-  EXPECT_TRUE(std::regex_search(finished.out, std::regex("\n7 +2 +0 +0 .* 288 B +0 B +1\\.31 KiB\n")))
+  EXPECT_TRUE(std::regex_search(finished.out, std::regex("\n7 +2 +0 +0\\.00 +0 .* 288 B +0 B +1\\.31 KiB\n")))
       << finished.out;
   EXPECT_TRUE(has(finished.out, "Right in every query row")) << finished.out;
   EXPECT_FALSE(has(finished.out, "Noticed")) << finished.out;
@@ -212,11 +176,12 @@ TEST_F(Exchanges, AreRefusedWhereTheyDoNotFit) {
     EXPECT_TRUE(is_one_line(finished.err)) << arguments << "\n" << finished.err;
     EXPECT_TRUE(has(finished.err, expected)) << arguments << "\n" << finished.err;
   };
-  expect_refusal("--exchange sideways", 2, "--exchange: sideways not in {ring,ulysses}");
+  expect_refusal("--exchange sideways", 2,
+                 "--exchange: sideways not in {ring,ulysses,gather,grid,double-ring}");
   const std::string ulysses = "--exchange ulysses ";
   for (const char* const ring : {"both", "blocking", "overlapped"})
     expect_refusal(ulysses + "--ring " + ring, 2,
-                   ulysses + "--ring " + ring + ": it is no ring; expected one of the two");
+                   ulysses + "--ring " + ring + ": an exchange is no ring; leave out one of the two");
   expect_refusal(ulysses + "--latent 16,4", 2, ulysses + "--latent: all heads have one latent");
   for (const char* const row :
        {"--documents 500,12", "--layout documents", "--window 4 --causal", "--alibi", "--sinks 0.5"}) {

@@ -35,7 +35,8 @@ TEST(Seconds, AreByTheStepAtWhichABlockIsHeld) {
   ranks[0].call.blocks = {{0, 1}, {2, 2}, {1, 4}};
   ranks[1].call.blocks = {{1, 8}, {1, 16}};
   ranks[2].call.blocks = {{0, 32}};
-  EXPECT_EQ(seconds_by_step(ranks), (WorkTable{{1, 2, 4}, {24, 0, 0}, {0, 0, 32}}));
+  EXPECT_EQ(seconds_by_step(ranks, ring_owners(3)), (WorkTable{{1, 2, 4}, {24, 0, 0}, {0, 0, 32}}));
+  EXPECT_EQ(seconds_by_step(ranks, {{0}, {0, 1}, {2, 1, 0}}), (WorkTable{{7, 0, 0}, {0, 24, 0}, {0, 0, 32}}));
 }
 
 }  // namespace

@@ -96,6 +96,16 @@ TEST_F(PackedRows, OfAnyKindAreRight) {
   }
 }
 
+TEST_F(PackedRows, NeedTheSumOfTheSinksGradients) {
+  for (const char* name : {"q", "do"})
+    write_npy(folder_ / (name + std::string("12.npy")), own_tensor({6, 12, 4}, name[0]));
+  for (const char* name : {"k", "v"})
+    write_npy(folder_ / (name + std::string("12.npy")), own_tensor({2, 12, 4}, name[0]));
+  const nlohmann::json json =
+      run_json("--q q12.npy --k k12.npy --v v12.npy --do do12.npy --ranks 3 --documents 12 --sinks 0.5");
+  EXPECT_EQ(json.at("rings").at(0).at("bytes_sent"), json.at("bytes_needed"));
+}
+
 TEST_F(PackedRows, MayBeSaidByAFileOfStarts) {
   const std::int64_t starts[] = {0, 4, 9};  // four tokens of padding
   write_bytes(folder_ / "starts.npy", raw_header("<i8", false, {3}) +

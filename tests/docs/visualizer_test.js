@@ -127,6 +127,32 @@ async function checkLesson16() {
   check('three arrows home', numberOf('picture', '.moves'), 3);
 }
 
+/** Lesson 18's settings: bytes from rank to rank, and in n H d numbers what rank 0 sends. */
+async function checkExchanges() {
+  const traffic = (setting, tokens) => ExchangeModel.traffic({headDim: 8, ...setting}, tokens);
+  const small = {ranks: 4, heads: 4, kvHeads: 2, node: 2};
+  check('a grid of 2 x 2', traffic({...small, exchange: 'grid'}, [4, 4, 4, 4]), [[0, 800, 512, 0], [800, 0, 0, 512], [512, 0, 0, 800], [0, 512, 800, 0]]);
+  check('a ring', traffic({...small, exchange: 'ring'}, [5, 0, 4, 3]), [[0, 1536, 0, 0], [0, 0, 1024, 0], [0, 0, 0, 1152], [896, 0, 0, 0]]);
+  check('a double ring', traffic({...small, exchange: 'double ring'}, [4, 4, 4, 4]), [[0, 1024, 512, 0], [1024, 0, 0, 512], [512, 0, 0, 1024], [0, 512, 1024, 0]]);
+  const sent = (kvHeads, exchange, node) => {
+    const heads = 32, tokens = 5, headDim = 64, group = {ring: 1, grid: node, Ulysses: 8}[exchange];
+    const [first] = traffic({ranks: 8, heads, kvHeads, headDim, exchange, node}, Array(8).fill(tokens));
+    return (RingModel.sum(first) / 4 - (tokens * heads * (group - 1)) / group) / (tokens * heads * headDim);
+  };
+  check('8 ranks, 32/8 heads', [sent(8, 'ring', 2), sent(8, 'grid', 2), sent(8, 'grid', 4), sent(8, 'Ulysses', 2)], [3.5, 2.75, 2.375, 2.1875]);
+  check('8 ranks, 32/32 heads', [sent(32, 'ring', 2), sent(32, 'grid', 2), sent(32, 'grid', 4), sent(32, 'Ulysses', 2)], [14, 8, 5, 3.5]);
+  check('a share may run over a group\'s end', ExchangeModel.headShares({heads: 10, kvHeads: 2}, 3).map(Object.values), [[0, 4, 0, 1], [4, 7, 0, 2], [7, 10, 1, 2]]);
+  await open('ranks=4&tokens=16&heads=4&kv_heads=2&head_dim=8&exchange=grid&node=2');
+  check('bytes as they are drawn', [...inPage('bytes').querySelectorAll('tbody tr:first-child td')].map(cell => cell.textContent), ['–', '800', '512', '–', '1,312']);
+  check('a border for each node, a line for each exchange', [numberOf('nodes', '.border'), numberOf('nodes', '.mutual'), numberOf('nodes', '.between')], [2, 2, 4]);
+  check('what leaves a node', textOf('between').startsWith('2,048 bytes leave their node, 512 of them at most from one rank, through the cards of 4 of 4 ranks'), true);
+  check('key heads with copies', textOf('sheet', 'p'), 'A column of K, V with several ranks is whole on each of them, as many as 2; their gradients add up.');
+  enter('exchange', 'ring');
+  check('a ring leaves a node through one card', /through the cards of 2 of 4 ranks/.test(textOf('between')), true);
+  await open('ranks=4&heads=2&tokens=16');
+  check('ranks without heads', textOf('sheet', 'p'), '2 of 4 ranks have no heads.');
+}
+
 /** What is shown of a setting's first and last step that is no number, by the part of the page. */
 function nonsense({setting}) {
   const {trace, ...parts} = RingView;
@@ -169,13 +195,15 @@ async function checkControls() {
   check('a right one ends that', [problem(), inPage('rank-cards').children.length], ['', 5]);
   await open('ranks=4&layout=spiral&colour=red');
   check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag, documents; '
-    + 'there is no colour, expected ranks, layout, mask, direction, tokens, heads, kv_heads, head_dim, window, documents, ring, step');
+    + 'there is no colour, expected ranks, layout, mask, direction, tokens, heads, kv_heads, head_dim, window, documents, ring, exchange, node, step');
   for (const [address, said] of [
     ['heads=8&kv_heads=3', 'kv_heads is 3, expected a number that divides heads, which is 8'],
     ['heads=8&kv_heads=0', 'kv_heads is 0, expected a whole number from 1 to 1024, or nothing'],
     ['mask=none&window=4', 'window is 4, expected 0 without a causal mask'],
     ['documents=5,3,7', 'documents have 15 tokens, the row has 16'],
     ['documents=5,,11', 'documents is 5,,11, expected lengths between commas, such as 5,3,8, or nothing'],
+    ['ranks=4&node=3', 'node is 3, expected a number that divides ranks, which is 4'],
+    ['exchange=gossip', 'exchange is gossip, expected ring, double ring, grid, Ulysses'],
     ['ring=rests', 'ring is rests, expected all the way, stops'],
     ['tokens=0&documents=0,0', ''], ['heads=8&kv_heads=', ''], ['documents=5, 3,8&ring=all the way', ''],
   ]) {
@@ -284,7 +312,7 @@ async function checkMedia() {
 async function checkAll() {
   await until(() => frame.contentWindow.location.href !== 'about:blank' && frame.contentDocument.readyState === 'complete');
   checkModel();
-  for (const part of [checkLesson14, checkLesson15, checkLesson16, checkKeys, checkControls, checkTraces, checkWidth, checkMedia]) await part();
+  for (const part of [checkLesson14, checkLesson15, checkLesson16, checkExchanges, checkKeys, checkControls, checkTraces, checkWidth, checkMedia]) await part();
   say('every check was made');
 }
 

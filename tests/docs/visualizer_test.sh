@@ -26,7 +26,7 @@ cat >"$work/test.html" <<HTML
 <!doctype html><meta charset="utf-8"><iframe id="page" width="360" height="800" src="file://$page/index.html"></iframe><pre id="results"></pre>
 <iframe id="until-the-end" hidden></iframe><script>document.getElementById('until-the-end').contentDocument.open()</script>
 <script src="tables.js"></script><script src="file://$page/model.js"></script><script src="file://$page/trace.js"></script>
-<script src="file://$page/view.js"></script><script src="file://$here/visualizer_test.js"></script>
+<script src="file://$page/exchange.js"></script><script src="file://$page/view.js"></script><script src="file://$page/exchange_view.js"></script><script src="file://$here/visualizer_test.js"></script>
 HTML
 # Chromium prints the page when it has loaded: the frame that is open for writing keeps it loading until the last
 # check. (In virtual time a wait for a file that is read beside the page ends before the file is read.)

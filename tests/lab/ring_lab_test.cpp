@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <thread>
 
@@ -89,6 +90,30 @@ TEST_F(Trace, DrawsExchangesAndTheBlocksBetween) {
     if (exchange || !kinds.ends_with('b')) kinds += exchange ? 'x' : 'b';
   }
   EXPECT_EQ(by_rank, (std::map<int, std::string>{{0, "xxxbxx"}, {1, "xxxbxx"}, {2, "xxxbxx"}}));
+}
+#endif
+
+#ifdef HAS_LESSON18
+/// Exchanges in the group on either side of hops between groups, with blocks among these.
+TEST_F(Trace, DrawsAGridsExchangesAndItsHops) {
+  const Finished traced = run("trace 18 --ranks 4 --out out --json");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  std::set<std::string> groups;
+  std::map<int, std::string> by_rank;
+  for (const auto& event : nlohmann::json::parse(file_text(folder_ / "out/trace.json"))) {
+    if (event["ph"] != "X") continue;
+    const std::string name = event["name"];
+    if (name == "MPI_Comm_split") continue;
+    const char kind = name.starts_with("MPI_Alltoallv") ? 'x' : name.starts_with("MPI_") ? 'h' : 'b';
+    EXPECT_EQ(event["cat"], kind == 'b' ? "compute" : "transfer") << event;
+    if (kind == 'x') groups.insert(name);
+    std::string& kinds = by_rank[event["tid"].get<int>()];
+    if (!kinds.ends_with(kind)) kinds += kind;
+  }
+  EXPECT_EQ(groups, (std::set<std::string>{"MPI_Alltoallv of ranks 0, 1", "MPI_Alltoallv of ranks 2, 3"}));
+  ASSERT_EQ(by_rank.size(), 4u);
+  for (const auto& [rank, kinds] : by_rank)
+    EXPECT_TRUE(std::regex_match(kinds, std::regex("x(bh)+bx"))) << rank << ": " << kinds;
 }
 #endif
 
@@ -260,6 +285,45 @@ TEST_P(Whole, RunsToItsEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Laboratory, Whole, testing::Values("slow-network", "two-hosts"));
+
+#ifdef HAS_LESSON18
+class LaboratoryCards : public RingLab {};
+
+TEST_F(LaboratoryCards, PlayEveryWayBesideTheDerivedTimes) {
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const Finished finished = run("lab two-hosts --cards 2 --bandwidth 2Gbit --out out --json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const auto json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["cards"], 2);
+  ASSERT_EQ(json["ways"].size(), 4u);
+  const auto size = [&](const char* name) { return json[name].get<std::int64_t>(); };
+  const std::int64_t a_head = 4 * size("tokens") * size("head_dim");
+  const std::int64_t block = 2 * size("kv_heads") * a_head;
+  // A grid of 2 x 2 hops once with its share of heads, and exchanges half of q, k, v, o and lse.
+  const std::int64_t exchanged =
+      (2 * size("heads") * a_head + block + 4 * size("heads") * size("tokens")) / 2;
+  const std::vector<std::int64_t> sent{3 * block, 3 * block, block + exchanged, block + exchanged};
+  for (std::size_t way = 0; way < 4; ++way) {
+    const auto& one = json["ways"][way];
+    EXPECT_GT(one["seconds"].get<double>(), 0) << one;
+    EXPECT_GE(one["in_turns_s"].get<double>(), one["hidden_s"].get<double>()) << one;
+    for (const auto& rank : one["per_rank"]) EXPECT_EQ(rank["bytes_sent"], sent[way]) << one;
+  }
+  for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder_ / file.get<std::string>())) << file;
+}
+
+TEST_F(LaboratoryCards, RefuseWhatTheyCannotBe) {
+  for (const auto& [arguments, said] :
+       {std::pair{"slow-network --cards 2", "--cards goes with two-hosts"},
+        {"two-hosts --cards 2 --ranks 5", "expected as many ranks on each host, two or more"},
+        {"two-hosts --cards 3", "2 ranks on each host have use for no more than 2"},
+        {"two-hosts --cards 2 --latency 1ms", "excludes"}}) {
+    const Finished refused = run(std::string("lab ") + arguments);
+    EXPECT_EQ(refused.code, 2) << arguments;
+    EXPECT_NE(refused.err.find(said), std::string::npos) << refused.err;
+  }
+}
+#endif
 
 class Interrupted : public RingLab, public testing::WithParamInterface<std::tuple<const char*, int>> {};
 

@@ -284,6 +284,17 @@ TEST(TimedPlay, SaysWhatIsWrong) {
   EXPECT_NE(failure_of({forward_case()}, options).find("has no such block computation"), std::string::npos);
 }
 
+/// A process has the inputs of the rank that it was before; the order of the keys changes no answer.
+TEST(TimedPlay, PlaysACaseInAnotherOrderOfTheWorld) {
+  Case turned = overlapped_case("turned", "");
+  for (int rank = 0; rank < ranks; ++rank) turned.world_ranks.push_back((rank + 1) % ranks);
+  const std::vector<Outcome> outcomes = play({forward_case(), turned}, timed_options(2));
+  ASSERT_EQ(outcomes[1].ending, Outcome::Ending::Finished) << outcomes[1].text;
+  EXPECT_EQ(outcomes[1].world_ranks, turned.world_ranks);
+  for (std::size_t rank = 0; rank < outcomes[1].outputs.size(); ++rank)
+    expect_near(outcomes[1].outputs[rank].at("o"), outcomes[0].outputs[(rank + 1) % ranks].at("o"));
+}
+
 TEST(TimedPlay, PlaysOnOneProcessToo) {
   Case one{{"blockwise_attention", {{"block", {4.0}}}}, "", "", {{}}, {{"o", {1 << 20, 0}}}};
   for (const char* name : {"q", "k", "v"}) one.inputs[0][name] = numbers(name[0]);

@@ -26,16 +26,18 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
     {"trace", "run a lesson's code, draw the timeline", "ring_lab",
      "--ranks=N --mine --block= --out= --json"},
     {"lab", "a laboratory: rings on a link of a chosen speed", "ring_lab",
-     "--bandwidth= --latency= --ranks=N --block= --out= --json"},
+     "--bandwidth= --latency= --cards=N --ranks=N --block= --out= --json"},
     {"doctor", "what was found on this machine, what is skipped and why"},
     {"test", "the course's own tests"},
     {"demo", "ring attention on real data over four MPI ranks", "ring_demo",
      "--q= --k= --v= --do= --seq=N --heads=N --dim=N --seed=N --kv-heads=N --latent= --ranks=N --causal "
-     "--no-causal --layout= --backend= --exchange= --ring= --forward --block= --mine --out= --json --verbose "
+     "--no-causal --layout= --backend= --exchange= --grid= --node=N --kv-heads-at-once=N --ring= --forward "
+     "--block= --mine --out= --json --verbose "
      "--documents= "
      "--window=N --alibi --sinks= --prepare= --report="},
     {"bench", "how fast attention is, against Eigen's matrix product; exit 0 whatever it is", "course_bench",
-     "--causal --packed --lesson= --block= --simulated --backend= --mine --peers --json --heads=N --tokens=N "
+     "--causal --packed --exchange --lesson= --block= --simulated --backend= --mine --peers --json --heads=N "
+     "--tokens=N "
      "--head-dims= "
      "--ring-head-dim=N --ring-ranks= --repetitions=N --min-seconds="},
     {"grade", "the scoreboard: mine, or that of what others have handed in"},

@@ -190,7 +190,7 @@ class Audit {
   void look_at_mistake_rows() {
     const fs::path path = Checkout::lesson_folder(lesson_) / "README.md";
     if (!is_file(path)) return;
-    std::set<std::string> explained;
+    std::set<std::string> explained, facts;
     for (const MistakeRow& row : mistake_rows(checkout_, lesson_)) {
       const bool whole = !row.seen.empty() && !row.cause.empty();
       require(whole, "README", row.page, fmt::format("line {}: a cell of the row is empty", row.line));
@@ -202,7 +202,12 @@ class Audit {
                 fmt::format("line {}: '{}' is no known mistake of this lesson", row.line, id));
         if (whole) explained.insert(id);
       }
-      for (const std::string& kind : row.facts) look_at_fact(kind, row);
+      for (const std::string& kind : row.facts) {
+        look_at_fact(kind, row);
+        require(facts.insert(kind).second, "README", row.page,
+                fmt::format("line {}: a row before this one is on the fact '{}', and only the first is shown",
+                            row.line, kind));
+      }
     }
     for (const MistakeInfo& mistake : lesson_.mistakes)
       require(explained.contains(mistake.id), "README", path,

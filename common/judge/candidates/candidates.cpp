@@ -105,17 +105,34 @@ struct ChosenTests {
   std::set<std::string> left_out;
 };
 
+/// The fewest ranks on which the ledger has a task failed, by task.
+std::map<std::string, int> fewest_ranks_that_fail(const std::map<std::string, std::string>& verdicts,
+                                                  const std::vector<GradedTest>& tests) {
+  std::map<std::string, int> fewest;
+  for (const GradedTest& test : tests) {
+    const auto verdict = verdicts.find(test.name());
+    if (verdict == verdicts.end() || !verdict->second.starts_with("failed")) continue;
+    int& ranks = fewest.try_emplace(test.task->id, test.ranks).first->second;
+    ranks = std::min(ranks, test.ranks);
+  }
+  return fewest;
+}
+
 ChosenTests tests_of(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all,
                      const JudgeOptions& options) {
   const Expectation expected{candidate.expect};
   const int most_ranks =
       is_further_form(candidate) ? options.most_ranks_of_further_forms : options.most_ranks;
-  const bool few = !is_recording() && expected.of_mistakes() && most_ranks < JudgeOptions{}.most_ranks;
-  const std::set<std::string> failed = few ? expected.failed_tasks(lesson) : std::set<std::string>{};
+  const bool few = !is_recording() && expected.of_wrong() && most_ranks < JudgeOptions{}.most_ranks;
+  const std::set<std::string> failed = expected.failed_tasks(lesson);
+  std::map<std::string, int> needed;
+  if (few && !options.ledger.empty())
+    needed = fewest_ranks_that_fail(read_ledger(options.ledger)[candidate.ledger_entry], all);
   ChosenTests chosen;
   for (const GradedTest& test : all) {
     if (test.hidden && !candidate.hidden) continue;
-    if (!few || (test.ranks <= most_ranks && failed.contains(test.task->id)))
+    const bool shows = failed.empty() || failed.contains(test.task->id);
+    if (!few || (shows && test.ranks <= std::max(most_ranks, needed[test.task->id])))
       chosen.tests.push_back(test);
     else
       chosen.left_out.insert(test.name());
@@ -213,8 +230,7 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
   Session session{std::move(chosen.tests), Launcher(std::move(launcher)), how};
   session.play();
   const Expectation expected{candidate.expect};
-  const bool is_wrong = expected.of_mistakes() || expected.of_failing();
-  const int most_seeds = is_wrong ? options.most_seeds_of_mistakes : options.seeds;
+  const int most_seeds = expected.of_wrong() ? options.most_seeds_of_mistakes : options.seeds;
   const std::vector<Round> rounds =
       judged(session, std::min(options.seeds, most_seeds), candidate.expect, lesson);
   Check all;
@@ -340,8 +356,7 @@ Check check_expectation(const std::string& expect, const std::vector<Round>& rou
                         const LessonInfo& lesson) {
   const Expectation expectation{expect};
   const std::string amiss = expectation.unmet(rounds, lesson);
-  const bool is_wrong = expectation.of_mistakes() || expectation.of_failing();
-  const std::string where = is_wrong ? where_named(rounds.front()) + "\n" : "";
+  const std::string where = expectation.of_wrong() ? where_named(rounds.front()) + "\n" : "";
   const std::string how =
       expectation.of_failing() ? ", and " + naming(rounds.front(), expectation.mistakes()) : "";
   if (amiss.empty()) return {true, fmt::format("{}as expected: {}{}\n", where, expect, how)};

@@ -24,6 +24,7 @@ struct Expectation {
 
   bool of_mistakes() const { return text.starts_with("mistake"); }
   bool of_failing() const { return text == "fails" || text.starts_with("fails:"); }
+  bool of_wrong() const { return of_mistakes() || of_failing(); }
   /// The ids behind the colon.
   std::vector<std::string> mistakes() const;
   /// The tasks that these mistakes fail; empty for what has none. Throws std::invalid_argument for a mistake

@@ -224,12 +224,17 @@ class Reader {
     return "";
   }
 
-  /// Whether each wrong part of one kind, and there are several, is what another should be.
+  /// Whether each wrong part of one kind, and there are several, is what another should be. This is asked of
+  /// every failed example, so it ends at the first part that is not.
   bool is_displaced_throughout() const {
     return std::ranges::any_of(cuts_of(output_, expected_.shape(), layout_), [&](const Cut& cut) {
-      const auto wrong =
-          std::ranges::count_if(cut.parts, [&](const auto& entries) { return any_wrong(entries); });
-      return wrong > 1 && std::ssize(sources(cut)) == wrong;
+      std::size_t wrong = 0;
+      for (Index part = 0; part < std::ssize(cut.parts); ++part) {
+        if (!any_wrong(cut.parts[part])) continue;
+        if (!source_of(cut, part)) return false;
+        ++wrong;
+      }
+      return wrong > 1 && sources(cut).size() == wrong;
     });
   }
 
@@ -263,11 +268,11 @@ class Reader {
     std::optional<Source> found;
     for (Index from = 0; from < std::ssize(cut.parts); ++from) {
       const std::vector<Index>& others = cut.parts[from];
-      if (from == part || others.size() != entries.size() || has_few_values(others)) continue;
+      if (from == part || others.size() != entries.size()) continue;
       const Fit fit = fit_of(
           entries, [&](std::size_t k) { return expected_[others[k]]; },
           [&](std::size_t k) { return scale_[others[k]]; });
-      if (!fit.fits) continue;
+      if (!fit.fits || has_few_values(others)) continue;  // in this order, since hardly any fits
       if (found) return std::nullopt;
       found = Source{from, fit.proven};
     }

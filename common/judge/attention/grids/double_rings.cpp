@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/exchange/examples.hpp"
@@ -113,6 +114,24 @@ std::optional<Finding> wrong_order(const Example& example, const std::vector<Ran
   return std::nullopt;
 }
 
+/// Told of a send to the next node that goes on only when the receive has begun: the rank computes nothing
+/// meanwhile, whatever the order of its calls.
+std::vector<Finding> sends_on_by_nonblocking_calls(const Example& example, const Outcome& outcome) {
+  static const std::set<std::string> blocking{"MPI_Send",  "MPI_Ssend",    "MPI_Rsend",
+                                              "MPI_Bsend", "MPI_Sendrecv", "MPI_Sendrecv_replace"};
+  if (refusal::is_refused(example) || node_of(example) == 1 || nodes_of(example) == 1) return {};
+  for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+    for (const Sent& sent : outcome.reports[rank].traffic) {
+      if (sent.to == in_next_node(example, static_cast<int>(rank)) && blocking.contains(sent.call))
+        return {
+            {"", fmt::format("rank {} sent to rank {} by {}, which may wait for it; what goes to the next "
+                             "node is sent by a nonblocking call",
+                             rank, sent.to, sent.call)}};
+    }
+  }
+  return {};
+}
+
 /// Told by the order of events on each rank, of which a clock would say nothing.
 std::vector<Finding> sends_on_while_the_ring_turns(const Example& example, const Outcome& outcome) {
   const std::vector<int> shards = example.layout.shard_tokens();
@@ -146,7 +165,7 @@ Task double_ring_task(std::string id, std::string function) {
       stays_in_its_memory(),
       completes_its_requests(""),
       frees_what_it_makes(""),
-      sends_on_while_the_ring_turns,
+      first_of({sends_on_while_the_ring_turns, sends_on_by_nonblocking_calls}),
       passes_tensors_by_messages(""),
       uses_memory_at_most(memory_of_blocks, ""),
       tells_null_peers};

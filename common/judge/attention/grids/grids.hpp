@@ -29,7 +29,7 @@ std::function<std::string(const Played&)> sizes_in_words(std::string argument);
 Task places_task(std::string id, std::string function);
 
 /// A function of the argument ulysses in which tokens are exchanged for heads within groups of so many ranks,
-/// and K and V go from group to group. It refuses another number. Mistake: communicator_leaked.
+/// and K and V go from group to group. It refuses another number.
 Task usp_task(std::string id, std::string function);
 
 /// A function of the argument kv_heads_at_once that gathers so many key heads of all ranks at a time. It

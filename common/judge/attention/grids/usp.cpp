@@ -122,7 +122,7 @@ Task usp_task(std::string id, std::string function) {
       uses_only_known_calls(),
       stays_in_its_memory(),
       completes_its_requests(""),
-      frees_what_it_makes("communicator_leaked"),
+      frees_what_it_makes(""),
       tells_null_peers};
   return task;
 }

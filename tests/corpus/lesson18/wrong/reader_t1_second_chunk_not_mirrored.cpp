@@ -1,5 +1,6 @@
 // wrong: grid_positions gives group r the chunk rings + r, in place of the r-th from the end
 // line: if (zigzag) add(rings + r);
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: world_rank lets r count faster than u, so rings are near and groups far
 // line: return t + T * (r + R * (u + U * replica));
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the lists of the group begin at positions[r], in place of positions[ulysses * r]
 // line: const std::span<const Positions> of_group = positions.subspan(r, ulysses);
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

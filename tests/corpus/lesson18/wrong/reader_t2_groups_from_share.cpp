@@ -1,5 +1,6 @@
 // wrong: query heads of a key head are counted from the first head of the share, not of the model
 // line: const Index at = kv_at * per_key, count = std::min(per_key, own - at);
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

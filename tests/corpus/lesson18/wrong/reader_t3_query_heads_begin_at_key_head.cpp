@@ -1,5 +1,6 @@
 // wrong: the query heads of key heads first .. are taken to begin at query head first
 // line: const Index query_first = first, query_count = x * per_key;
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

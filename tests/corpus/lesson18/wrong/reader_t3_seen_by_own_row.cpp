@@ -1,5 +1,6 @@
 // wrong: under the mask a query sees as many keys as its row in the shard, not its position, says
 // line: for (Index row = 0; row < count_of(mine); ++row) seen.push_back({0, causal ? row + 1 : tokens});
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

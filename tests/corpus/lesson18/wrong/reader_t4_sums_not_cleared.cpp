@@ -1,5 +1,6 @@
 // wrong: the shares of dk and dv are zeroed once, before the first run of key heads, and not for each run
 // line: std::vector<float> d_keys(gather.numbers(), 0.0f), d_values(gather.numbers(), 0.0f);
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

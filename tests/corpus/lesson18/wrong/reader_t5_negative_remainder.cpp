@@ -1,5 +1,6 @@
 // wrong: the place is a C++ remainder of a number that may be negative
 // line: const int place = (rank % node - inner) % node;
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the inner ring receives into the room that it is sending from
 // line: coming = begin_hop(here, inner_next, inner_rooms[0],
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>

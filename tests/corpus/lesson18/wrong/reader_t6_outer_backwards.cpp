@@ -1,5 +1,6 @@
 // wrong: blocks go to the node before, and come from the node behind
 // line: const int outer_next = (rank + size - node) % size, outer_previous = (rank + node) % size;
+// rating: led
 #include "grids_and_gathers.hpp"
 
 #include <algorithm>
