@@ -56,7 +56,8 @@ enum class Role {
   RingPacked,
   HeadExchange,
   Grids,
-  BlockRegisters
+  BlockRegisters,
+  Training
 };
 
 /// The forward block computation that a ring is given, with the option --block or, where that is empty,
