@@ -23,13 +23,13 @@ struct AdamOptions {
 };
 
 struct TrainOptions {
-  ModelShape shape;
+  ModelShape shape = {};
   Index context = 1024;  ///< tokens of a window, on all ranks together
   std::uint64_t seed = 1;
   Index steps = 1000;  ///< how long the schedule is
   Index warm_up = 20;  ///< so many steps lead to the highest rate
   float rate = 3e-3f;  ///< the highest
-  AdamOptions adam;
+  AdamOptions adam = {};
   Index evaluate = 0;  ///< the held-out loss is taken every so many steps; 0: never
 };
 
