@@ -7,7 +7,9 @@
 #include <iterator>
 #include <map>
 
+#include "text/text_file.hpp"
 #include "text/utf8.hpp"
+#include "text/wrapped.hpp"
 
 namespace course::train {
 
@@ -63,11 +65,14 @@ class Picture {
 
   std::string draw() {
     text(left, 34, 20, ink, curve_.title, "font-weight='600'");
-    text(left, 56, 13, pale,
-         "Loss: the mean of -log p of the byte that follows, in nats; log 256 = 5.545 is a guess. Pale: each "
-         "step's "
-         "window. Blue: the mean of steps around it.");
-    losses(86, 330);
+    height_ = 38;
+    paragraph(curve_.note);
+    paragraph(
+        "Loss: the mean of -log p of the byte that follows, in nats; log 256 = 5.545 is a guess. Pale: each "
+        "step's "
+        "window. Blue: the mean of the steps around it. Orange: on the last tenth of the text, which no step "
+        "sees.");
+    losses(height_ + 24, 330);
     if (!curve_.differences.empty()) differences(height_ + 8, 190);
     return fmt::format(
         "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}' role='img' "
@@ -89,6 +94,13 @@ class Picture {
             const std::string& more = "") {
     put("<text x='{:.1f}' y='{:.1f}' font-size='{}' fill='{}' {}>{}</text>\n", x, y, size, colour, more,
         escaped(words));
+  }
+
+  /// Below what has been drawn, in lines that fit.
+  void paragraph(const std::string& words) {
+    constexpr std::size_t columns = 125;
+    for (const std::string& line : lines_of(wrapped(words, columns)))
+      text(left, height_ += 18, 13, pale, line);
   }
 
   double x_of(double step) const { return left + (step - first_) / (last_ - first_) * (right - left); }
@@ -179,12 +191,13 @@ class Picture {
   void differences(double top, double tall) {
     constexpr int low = -9, high = -1;
     text(left, top + 14, 14, ink, "How far these losses are from one rank's", "font-weight='600'");
-    text(left, top + 32, 13, pale,
-         fmt::format("The same first steps again on one rank. Allowed: {:.0e}, the red line. A point at the "
-                     "bottom: not a "
-                     "digit differs, or none above 1e-9.",
-                     curve_.allowed));
-    top += 48;
+    height_ = top + 16;
+    paragraph(
+        fmt::format("The same first steps again on one rank. Allowed: {:.0e}, the red line. A point at the "
+                    "bottom: no bit "
+                    "of float32 differs.",
+                    curve_.allowed));
+    top = height_ + 14;
     const double bottom = top + tall;
     const auto y_of = [&](double difference) {
       const double power = difference > 0 ? std::log10(difference) : low;

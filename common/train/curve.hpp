@@ -16,6 +16,7 @@ struct Difference {
 /// What is drawn of a run.
 struct Curve {
   std::string title = {};
+  std::string note = {};                     ///< below it: what was trained, and on what
   std::vector<StepNews> steps = {};          ///< one at least
   std::vector<Difference> differences = {};  ///< none: nothing was compared
   double allowed = 0;                        ///< of the differences' losses

@@ -49,11 +49,12 @@ std::string prose_of(const std::string& markdown) {
 }
 
 std::string own_pages(const program::Checkout& checkout) {
-  std::string all = prose_of(read_text(checkout.root / "README.md"));
-  for (const LessonInfo& lesson : checkout.lessons) {
-    const std::filesystem::path page = checkout.root / program::Checkout::lesson_folder(lesson) / "README.md";
+  std::vector<std::filesystem::path> pages{checkout.root / "README.md"};
+  for (const LessonInfo& lesson : checkout.lessons)
+    pages.push_back(checkout.root / program::Checkout::lesson_folder(lesson) / "README.md");
+  std::string all;
+  for (const std::filesystem::path& page : pages)
     if (std::filesystem::exists(page)) all += prose_of(read_text(page));
-  }
   return all;
 }
 

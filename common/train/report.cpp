@@ -46,15 +46,18 @@ std::string comparison(const RunReport& run) {
   if (!run.compared || run.compared->steps.empty()) return "";
   const Compared& all = *run.compared;
   const Difference& worst = all.worst();
-  const std::string what =
-      fmt::format("{} against one rank, {}: losses differ by {:.1e} at most (step {}), allowed is {:.0e}\n",
-                  plural(run.start.settings.ranks, "rank"), plural(std::ssize(all.steps), "step"),
-                  worst.of_loss, worst.step, all.allowed());
+  const std::string losses =
+      worst.of_loss == 0
+          ? "equal losses, to the last bit of float32"
+          : fmt::format("losses that differ by {:.1e} at most, in step {}", worst.of_loss, worst.step);
   const double of_norm = std::ranges::max(all.steps, {}, &Difference::of_norm).of_norm;
-  return (all.agree() ? painted("The same run", Colour::Green) : painted("ANOTHER RUN", Colour::Red)) + ": " +
-         what +
-         fmt::format("norms of the gradient by {:.1e} of themselves; of the first one by {:.1e}\n", of_norm,
-                     all.steps.front().of_norm);
+  return (all.agree() ? painted("The same run", Colour::Green) : painted("ANOTHER RUN", Colour::Red)) +
+         fmt::format(
+             " as on one rank: {} of {} have {} (allowed is {:.0e}), and norms of the gradient that differ "
+             "by {:.1e} of "
+             "themselves at most\n",
+             plural(std::ssize(all.steps), "step"), plural(run.start.settings.ranks, "rank"), losses,
+             all.allowed(), of_norm);
 }
 
 std::string sample_text(const RunReport& run) {
@@ -102,11 +105,13 @@ Json compared_json(const std::optional<Compared>& compared) {
 
 Curve curve_of(const RunReport& run) {
   const Settings& settings = run.start.settings;
-  Curve curve{fmt::format("{} on {}, {}, context {}", model_in_words(settings),
-                          plural(settings.ranks, "rank"), run.start.text_name, settings.context),
-              run.made.steps,
-              {},
-              0};
+  Curve curve{
+      .title = fmt::format("A model of {} weights that learns on {}",
+                           training::weight_count(shape_of(settings)), plural(settings.ranks, "rank")),
+      .note = fmt::format("{}; hidden {}, {}, {}; context {}, {} shards; seed {}", run.start.text_name,
+                          settings.hidden, plural(settings.heads, "head"), plural(settings.layers, "layer"),
+                          settings.context, settings.layout, settings.seed),
+      .steps = run.made.steps};
   if (run.compared && !run.compared->steps.empty()) {
     curve.differences = run.compared->steps;
     curve.allowed = run.compared->allowed();
