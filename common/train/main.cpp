@@ -9,6 +9,7 @@
 #include "course/workspace/lesson_status.hpp"
 #include "protocol/timing.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 #include "timed/output_folder.hpp"
 #include "train/progress.hpp"
 #include "train/report.hpp"
@@ -65,20 +66,27 @@ class Lessons {
   Order order_;
 };
 
-/// The checkpoint that a run begins with, for as long as this lives: the run removes its own once there is a
-/// newer one.
-class KeptCheckpoint {
+/// What ranks read of a start, as files for as long as this lives: the course's pages, and the checkpoint,
+/// which the run removes once there is a newer one.
+class StartFiles {
  public:
-  explicit KeptCheckpoint(const fs::path& checkpoint) {
-    if (checkpoint.empty()) return;
-    folder_.emplace();
-    fs::copy(checkpoint, folder_->path() / checkpoint.filename(), fs::copy_options::recursive);
+  explicit StartFiles(const Start& start) {
+    const bool own = start.settings.text.empty();
+    text_ = own ? folder_.path() / "pages" : fs::absolute(start.settings.text);
+    if (own) write_text(text_, start.text);
+    if (start.from.path.empty()) return;
+    from_ = folder_.path() / "from";
+    fs::create_directories(from_);
+    fs::copy(start.from.path, from_ / start.from.path.filename(), fs::copy_options::recursive);
   }
-  /// Where it lies; empty where there is none.
-  fs::path folder() const { return folder_ ? folder_->path() : fs::path(); }
+  void enter(Order& order) const {
+    order.text = text_;
+    order.from = from_;
+  }
 
  private:
-  std::optional<TemporaryFolder> folder_;
+  TemporaryFolder folder_;
+  fs::path text_, from_;
 };
 
 class TrainLine : public program::CommandLine {
@@ -169,9 +177,9 @@ class TrainLine : public program::CommandLine {
     if (!json_) std::cout << program::fitted(heading(start)) << std::flush;
     RunReport run{.start = start};
     const double begin_s = now_s();
-    const KeptCheckpoint from(start.from.path);
+    const StartFiles files(start);
     Order order = lessons.order(start.settings);
-    order.from = from.folder();
+    files.enter(order);
     run.made = make_run(order, start, cores);
     if (start.settings.ranks > 1 && start.settings.compare > 0 && !run.made.stopped)
       run.compared = compared(run.made.steps, on_one_rank(order, start));
@@ -188,7 +196,7 @@ class TrainLine : public program::CommandLine {
     RunProgress progress(order, start.from.step, !json_);
     try {
       Made made = run_ranks(
-          order, start.text, [&](const StepNews& news) { progress.add(news); },
+          order, [&](const StepNews& news) { progress.add(news); },
           [&](const std::string& doing) { progress.show(doing); });
       progress.clear();
       return made;
@@ -214,7 +222,7 @@ class TrainLine : public program::CommandLine {
     program::ProgressLine line(std::chrono::hours(24));
     std::vector<StepNews> steps =
         run_ranks(
-            order, start.text, [](const StepNews&) {},
+            order, [](const StepNews&) {},
             [&](const std::string& doing) { line.show("again on one rank: " + doing); })
             .steps;
     line.clear();

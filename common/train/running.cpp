@@ -72,12 +72,11 @@ void StopRequest::stop_if_asked_twice() {
   if (stops_asked > 1) throw Interrupted{128 + last_signal};
 }
 
-Made run_ranks(Order order, const std::string& text, const OnStep& on_step,
+Made run_ranks(const Order& order, const OnStep& on_step,
                const std::function<void(const std::string& doing)>& looks) {
   const TemporaryFolder temporary;
   const fs::path folder = temporary.path() / "run";
-  order.text = folder / "text";
-  write_text(order.text, text);
+  fs::create_directories(folder);
   write_order(folder, order);
   Made made;
   StepReader reader(folder);

@@ -32,11 +32,10 @@ struct Made {
 
 using OnStep = std::function<void(const StepNews&)>;
 
-/// Has the ranks of order.settings do what the order says, in a folder of their own with this text, whose
-/// place it fills in. `looks` is called some times a second, with what rank 0 says it does. Throws
-/// Unavailable where ranks cannot be started, std::runtime_error that says why they came to no end, and
-/// Interrupted.
-Made run_ranks(Order order, const std::string& text, const OnStep& on_step,
+/// Has the ranks of order.settings do what the order says. `looks` is called some times a second, with what
+/// rank 0 says it does. Throws Unavailable where ranks cannot be started, std::runtime_error that says why
+/// they came to no end, and Interrupted.
+Made run_ranks(const Order& order, const OnStep& on_step,
                const std::function<void(const std::string& doing)>& looks);
 
 }  // namespace course::train

@@ -43,7 +43,8 @@ void require_shape(const Settings& settings) {
                     "the rotary positions turn",
                     heads, h, h / heads));
   if (settings.in_registers && ((h / heads) % 4 != 0 || h / heads > 256))
-    throw UsageError(fmt::format("--block 20: head_dim is {}, expected a multiple of 4 up to 256", h / heads));
+    throw UsageError(
+        fmt::format("--block 20: head_dim is {}, expected a multiple of 4 up to 256", h / heads));
   if (settings.ranks > settings.context)
     throw UsageError(fmt::format("--ranks {}: expected at most --context {}: some rank would have no token",
                                  settings.ranks, settings.context));

@@ -79,7 +79,9 @@ void require_same_text(const Facts& facts, const Start& start) {
 void require_writable(const Asked& asked, const Start& start) {
   const fs::path out = start.out;
   const std::vector<Checkpoint> there = checkpoints_in(out);
-  if (asked.resume.empty() && !there.empty())
+  std::error_code none;
+  const bool is_gone_on_from = !asked.resume.empty() && fs::equivalent(out, asked.resume, none);
+  if (!there.empty() && !is_gone_on_from)
     throw UsageError(
         fmt::format("--out {0}: has {1} of an earlier run; expected --resume {0}, or another folder",
                     out.string(), there.front().path.filename().string()));

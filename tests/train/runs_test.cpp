@@ -132,6 +132,14 @@ TEST_F(Runs, ThatDeadlockAreEnded) {
   EXPECT_TRUE(has(finished.err, "MPI_Recv")) << finished.err;
 }
 
+TEST_F(Runs, LearnFromTheCoursesPagesWhereNoTextIsNamed) {
+  const nlohmann::json json =
+      run_json("--context 48 --hidden 16 --heads 2 --layers 1 --steps 3 --sample 0 --compare 2 --out out");
+  EXPECT_EQ(json.at("text").at("name"), "the course's own pages");
+  EXPECT_GT(json["text"].at("bytes"), 100000);
+  EXPECT_TRUE(json.at("compared").at("agree"));
+}
+
 TEST_F(Runs, HaveAFolderOfTheirOwnWhereNoneIsNamed) {
   const Finished finished = run(small("--steps 2 --compare 0"));
   EXPECT_EQ(finished.code, 0) << finished.err;

@@ -52,7 +52,8 @@ TEST_F(WrongTrainInput, OfSizes) {
            {"--seed -1", "--seed: expected a whole number from 0"},
            {"--layout sideways", "--layout: sideways not in {contiguous,striped,zigzag}"},
            {"--block 4", "--block"},
-           {"--block 20 --hidden 60 --heads 6", "--block 20: head_dim is 10, expected a multiple of 4 up to 256"},
+           {"--block 20 --hidden 60 --heads 6",
+            "--block 20: head_dim is 10, expected a multiple of 4 up to 256"},
            {"--bogus", "--bogus"},
            {"my.txt", "my.txt"},
            {"--context 65536", "--context 65536 on 2 ranks: 8.8e+12 operations a step, about 2 min"},
@@ -90,6 +91,10 @@ TEST_F(WrongTrainInput, OfWhatIsGoneOnFrom) {
   expect_refusal("--resume tmp/none",
                  "--resume tmp/none: has no checkpoint, expected the --out of an earlier run");
   expect_refusal("--resume nowhere", "--resume nowhere: is no folder, expected the --out of an earlier run");
+  fs::create_directories(folder_ / "used/step-000007");
+  const Finished lost = run(resume + "--out used");
+  EXPECT_EQ(lost.code, 2);
+  EXPECT_TRUE(has(lost.err, "--out used: has step-000007 of an earlier run")) << lost.err;
   EXPECT_EQ(run(resume + "--compare 0 --sample 0 --ranks 3").code, 0)
       << "all of it is right but for what was refused";
   fs::resize_file(folder_ / "run/step-000009/v.npy", 200);
