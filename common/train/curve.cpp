@@ -68,10 +68,9 @@ class Picture {
     height_ = 38;
     paragraph(curve_.note);
     paragraph(
-        "Loss: the mean of -log p of the byte that follows, in nats; log 256 = 5.545 is a guess. Pale: each "
-        "step's "
-        "window. Blue: the mean of the steps around it. Orange: on the last tenth of the text, which no step "
-        "sees.");
+        "Loss: the mean of -log p of the byte that follows, in nats; log 256 = 5.545 is what guessing costs. "
+        "Pale: each step's window. Blue: the mean of the steps around it. Orange: on the last tenth of the "
+        "text, which no step sees.");
     losses(height_ + 24, 330);
     if (!curve_.differences.empty()) differences(height_ + 8, 190);
     return fmt::format(

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <string>
 
 #include "player/played_case.hpp"
@@ -36,21 +37,29 @@ void limit_files(rlim_t bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+/// Of disk_hook, which is preloaded.
+void arm_hook(int calls) {
+  reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "train_disk_hook_arm"))(calls);
+}
+
 int act(const training::Trainer& trainer, const std::string& folder, const std::string& what, int number) {
   const training::Files disk = train::real_disk();
-  if (what == "load") {
+  const bool kills = what == "kill";
+  if (what == "load" || (kills && std::filesystem::exists(folder))) {
     const training::TrainState state = trainer.load_checkpoint(folder, facts, disk, MPI_COMM_WORLD);
     for (const auto* numbers : {&state.weights, &state.m, &state.v})
       for (const float one : *numbers)
         if (one != static_cast<float>(state.step)) throw std::runtime_error("numbers of another step");
     std::printf("%td\n", state.step);
-    return 0;
+    std::fflush(stdout);
+    if (!kills) return 0;
+    std::filesystem::remove_all(folder);
   }
   trainer.save_checkpoint(folder, state_at(1), facts, disk, MPI_COMM_WORLD);
   if (what == "limit") limit_files(static_cast<rlim_t>(number));
-  if (what == "kill") reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "train_disk_hook_arm"))(number);
+  if (kills) arm_hook(number);
   trainer.save_checkpoint(folder, state_at(2), facts, disk, MPI_COMM_WORLD);
-  if (what == "kill") reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "train_disk_hook_arm"))(-1);
+  if (kills) arm_hook(-1);
   return 0;
 }
 

@@ -29,19 +29,18 @@ class Writer : public TrainRun {
 TEST_F(Writer, ThatDiesAtAnyCallLeavesAWholeCheckpoint) {
   constexpr int died = 99;
   int call = 0, of_step_1 = 0;
+  std::string left;  // the step that the last one has left, as the next one is to read it
   for (;; ++call) {
-    fs::remove_all(folder_ / "run");
     const Finished writer = killed_at(call);
+    EXPECT_EQ(writer.out, left) << "killed at call " << call - 1 << "\n" << writer.err;
     if (writer.code != died) {
       EXPECT_EQ(writer.code, 0) << writer.err;
       break;
     }
     ASSERT_LT(call, 200) << "it never comes to its end";
-    const train::Checkpoint newest = train::newest_whole(folder_ / "run");
-    const Finished loaded = write("load");
-    EXPECT_EQ(loaded.out, std::to_string(newest.step) + "\n") << "killed at call " << call << "\n"
-                                                              << loaded.err;
-    of_step_1 += newest.step == 1;
+    const Index newest = train::newest_whole(folder_ / "run").step;
+    left = std::to_string(newest) + "\n";
+    of_step_1 += newest == 1;
   }
   EXPECT_GT(call, 12) << "four files are written, flushed and closed, and a folder renamed";
   EXPECT_GT(of_step_1, 10);

@@ -134,7 +134,7 @@ TEST_F(Runs, ThatDeadlockAreEnded) {
 
 TEST_F(Runs, LearnFromTheCoursesPagesWhereNoTextIsNamed) {
   const nlohmann::json json =
-      run_json("--context 48 --hidden 16 --heads 2 --layers 1 --steps 3 --sample 0 --compare 2 --out out");
+      run_json("--context 1024 --hidden 8 --heads 2 --layers 1 --steps 3 --sample 0 --compare 2 --out out");
   EXPECT_EQ(json.at("text").at("name"), "the course's own pages");
   EXPECT_GT(json["text"].at("bytes"), 100000);
   EXPECT_TRUE(json.at("compared").at("agree"));
