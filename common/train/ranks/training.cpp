@@ -62,15 +62,19 @@ class WatchedLayer {
                              const training::LayerWeights<const float>& weights, const ShardAttention& bound,
                              MatrixView<float> z, const training::Kept<float>& kept) {
       given_.forward(x, positions, weights, bound, z, kept);
-      if (wrong_.empty() && !is_finite(z)) wrong_ = "a layer's output is not finite on this rank";
+      ++layers_;
+      if (wrong_.empty() && !is_finite(z))
+        wrong_ = fmt::format("the output of layer {} is not finite", layers_);
     };
     return watched;
   }
-  /// Empty where all were.
+  void begin_step() { layers_ = 0; }
+  /// Which layer's output was not finite first; empty where all were.
   const std::string& wrong() const { return wrong_; }
 
  private:
   const LayerFunctions& given_;
+  Index layers_ = 0;  ///< that have been computed in this step
   std::string wrong_;
 };
 
@@ -148,6 +152,7 @@ class Run {
     const bool asked = order_.evaluate > 0 && (made % order_.evaluate == 0 || made == order_.last);
     options_.evaluate = asked ? 1 : 0;
     StepNews news;
+    layer_.begin_step();
     const double begin_s = now_s();
     mpi_layer::begin(comm_, {.record_spans = true}, &page_);
     try {
