@@ -14,8 +14,8 @@ struct Cost {
   int cores = 1;          ///< that the ranks have
 };
 
-/// Floating-point operations a second of a core that the course asks for. Measured 2026-11-27 (Zen 4, 2
-/// shared cores): 38e9 in whole steps.
+/// Floating-point operations a second of a core that the course counts on: half of what steps of the default
+/// sizes reached on 2026-11-28, 68e9 on one of two shared cores of an EPYC.
 inline constexpr double core_speed = 30e9;
 
 /// A token costs 6 operations a weight and 22 % of that for what is computed again, and 7 N hidden a layer
