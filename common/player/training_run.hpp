@@ -182,7 +182,7 @@ class CheckpointPlay {
   /// Once for each change that saving makes: the disk dies at that one.
   void play_deaths() {
     constexpr int most = 40;
-    int lost = 0;
+    int first_lost = 0, last_lost = 0;
     bool is_silent = false;
     for (int change = 1; change <= most; ++change) {
       training::MemoryDisk disk;
@@ -192,9 +192,13 @@ class CheckpointPlay {
       if (broadcast_(disk.is_dead() ? 1 : 0) == 0) break;
       is_silent = is_silent || said_nothing;
       disk.repair();
-      if (!loads_one_of_both(disk) && lost == 0) lost = change;
+      if (loads_one_of_both(disk)) continue;
+      last_lost = change;
+      if (first_lost == 0) first_lost = change;
     }
-    call_.output("lost_at", {1})[0] = static_cast<float>(lost);
+    Tensor& lost = call_.output("lost_at", {1, 2});
+    lost[0] = static_cast<float>(first_lost);
+    lost[1] = static_cast<float>(last_lost);
     call_.output("silent", {1})[0] = is_silent ? 1.0f : 0.0f;
   }
 

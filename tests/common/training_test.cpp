@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "training/memory_disk.hpp"
+
 namespace course::reference {
 namespace {
 
@@ -124,6 +126,37 @@ TEST(Schedule, RisesOverTheWarmUpAndFallsToATenth) {
 
 TEST(TrainingBytes, AreNineTenths) {
   for (Index bytes = 0; bytes < 45; ++bytes) EXPECT_EQ(training::training_bytes(bytes), bytes * 9 / 10);
+}
+
+TEST(MemoryDisk, IsDeadFromTheChangeOnAtWhichItDies) {
+  training::MemoryDisk disk;
+  const training::Files files = disk.files();
+  const std::vector<float> numbers{1, 2};
+  disk.die_after(3);
+  files.make_folder("run/a");
+  files.write_numbers("run/a/w.npy", numbers);
+  EXPECT_FALSE(disk.is_dead());
+  EXPECT_THROW(files.write_numbers("run/a/m.npy", numbers), std::runtime_error);
+  EXPECT_TRUE(disk.is_dead());
+  EXPECT_THROW(files.rename("run/a", "run/b"), std::runtime_error);
+  EXPECT_EQ(files.read_numbers("run/a/w.npy"), numbers);
+  EXPECT_THROW(files.read_numbers("run/a/m.npy"), std::runtime_error) << "it is cut short";
+}
+
+TEST(MemoryDisk, RenamesFoldersButOntoNoneWithFiles) {
+  training::MemoryDisk disk;
+  const training::Files files = disk.files();
+  for (const char* folder : {"run/a", "run/b"}) {
+    files.make_folder(folder);
+    files.write_facts(std::string(folder) + "/state.json", {{"step", 3}});
+  }
+  EXPECT_THROW(files.rename("run/a", "run/b"), std::runtime_error);
+  files.remove("run/b");
+  files.rename("run/a", "run/b");
+  EXPECT_EQ(files.names_in("run"), std::vector<std::string>{"b"});
+  EXPECT_EQ(files.read_facts("run/b/state.json").at("step"), 3u);
+  EXPECT_THROW(files.rename("run/a", "run/c"), std::runtime_error) << "there is no such folder";
+  EXPECT_TRUE(files.names_in("elsewhere").empty());
 }
 
 }  // namespace

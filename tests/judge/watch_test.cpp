@@ -119,15 +119,15 @@ RankSnapshot telling(const std::string& text, int case_index) {
 
 TEST(LaunchMonitor, TakesNoRankThatTellsItsProgressForAStuckOne) {
   const std::vector<std::vector<int>> cases{{0}};
-  LaunchMonitor watch(cases, 0.3, getpid());
+  LaunchMonitor watch(cases, 1, getpid());
   for (int step = 0; step < 8; ++step) {
     EXPECT_FALSE(watch.look({telling("step " + std::to_string(step), 0)}).has_value()) << step;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   const std::optional<Outcome> ended = watch.look({telling("step 7", 0)});
   ASSERT_TRUE(ended.has_value());
-  EXPECT_EQ(ended->text, "stuck in compute: nothing happened for 0 s; the function came as far as step 7");
+  EXPECT_EQ(ended->text, "stuck in compute: nothing happened for 1 s; the function came as far as step 7");
 }
 
 TEST(LaunchMonitor, EndsEachCaseByItsOwnLimit) {

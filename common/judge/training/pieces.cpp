@@ -161,7 +161,7 @@ Answer checkpoint_answer(const Example& example) {
   const auto each = [&](double value) { return Tensor64({example.ranks()}, value); };
   Tensor64 used = each(0), left = each(1);
   used[0] = 1;
-  return {{"lost_at", each(0)},
+  return {{"lost_at", on_each_rank(example, {0, 0})},
           {"silent", each(0)},
           {"steps_made", each(step)},
           {"weights_after", row("weights")},
@@ -203,8 +203,8 @@ Task checkpoint_task(std::string id, std::string function) {
   Task task = exact_task(
       std::move(id), std::move(function),
       {{.name = "lost_at",
-        .axes = {"rank"},
-        .called = "the change whose failure leaves no whole checkpoint (0: none)"},
+        .axes = {"rank", ""},
+        .called = "the first and the last change whose failure leaves no whole checkpoint (0: none)"},
        {.name = "silent", .axes = {"rank"}, .called = "silence about a disk that fails"},
        {.name = "steps_made", .axes = {"rank"}, .called = "the step loaded"},
        {.name = "weights_after", .axes = {"rank", "weight"}, .called = "weights"},
