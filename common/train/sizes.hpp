@@ -15,7 +15,7 @@ struct Cost {
 };
 
 /// Floating-point operations a second of a core that the course counts on: half of what steps of the default
-/// sizes reached on 2026-11-28, 68e9 on one of two shared cores of an EPYC.
+/// sizes reached on 2026-11-28, 68e9 on one of two shared cores of a Zen 5.
 inline constexpr double core_speed = 30e9;
 
 /// A token costs 6 operations a weight and 22 % of that for what is computed again, and 7 N hidden a layer
