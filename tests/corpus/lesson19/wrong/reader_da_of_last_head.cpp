@@ -1,5 +1,6 @@
 // wrong: each head begins da anew, so that the last head's alone is left
 // line: course::gemm(1, dq.view().head(j), weights.wq.head(j), 0, da.view());
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: u is overwritten by silu(u) before silu_derivative is taken of it
 // line: u(i, j) = course::silu(u(i, j));  (before du's line)
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the 1e-5 is added to the root, not under it
 // line: return std::sqrt(course::dot(row, row) / static_cast<float>(row.size())) + 1e-5f;
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: da is not reduced; the first norm's dx is, after its backward pass, so that d_norm1 is a part
 // line: reduce(dx);  (after rms_norm_backward; reduce(da.view()) left out)
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

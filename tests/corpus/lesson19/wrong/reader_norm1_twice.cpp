@@ -1,5 +1,6 @@
 // wrong: the second norm has the first one's gain, in the forward pass
 // line: rms_norm(z, weights.norm1, normed.view());
+// rating: not led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the second norm's backward pass is taken at x, where its input was y
 // line: rms_norm_backward(x, weights.norm2, db.view(), dy.view(), d_weights.norm2);
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the second number of a pair is made from the first one already turned
 // line: x(head, t, i + half) = x(head, t, i) * sine + x(head, t, i + half) * cosine;
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

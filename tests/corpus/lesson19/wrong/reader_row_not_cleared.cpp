@@ -1,5 +1,6 @@
 // wrong: the row of a token without a label keeps its logits, and they go on as gradients
 // line: (left out) std::ranges::fill(row, 0.0f);
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>

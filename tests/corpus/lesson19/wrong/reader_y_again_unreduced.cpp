@@ -1,5 +1,6 @@
 // wrong: in the backward pass y is made of this rank's heads alone
 // line: project_back(x, kept.o, weights.wo, nothing_to_reduce, y.view());
+// rating: led
 #include "context_parallel_layer.hpp"
 
 #include <algorithm>
