@@ -49,7 +49,8 @@ struct Example {
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
   /// The function is called before, in the same memory with other numbers: one example of each test.
   bool called_before = false;
-  Topology topology = Topology::ring();  ///< a ring's direction is the task's
+  double limit_s = Case::usual_case_limit_s;  ///< how long playing it may take, whatever it does
+  Topology topology = Topology::ring();       ///< a ring's direction is the task's
   /// What tells it from every other example of its task; empty where nothing is recorded of such examples:
   /// large, hidden or far out.
   std::string fingerprint = {};

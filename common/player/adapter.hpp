@@ -109,6 +109,13 @@ class Call {
   /// The computation for a function that takes one.
   Blocks& blocks() const { return blocks_; }
 
+  /// Tells those who watch how far a function has come that takes long: "step 412 of 1000, loss 2.31". A case
+  /// in which nothing is told, sent or received for some seconds is taken for a stuck one.
+  void tell_progress(const std::string& text) const {
+    if (watcher_) watcher_(text);
+  }
+  void watch_progress(std::function<void(const std::string&)> watcher) { watcher_ = std::move(watcher); }
+
   /// Another call's tensor as an input of this one.
   void lend(const std::string& name, const Tensor& tensor) { lent_[name] = &tensor; }
   /// Other numbers for all inputs, in the memory that they have.
@@ -158,6 +165,7 @@ class Call {
   std::map<std::string, Tensor> outputs_;
   const void* communicator_;
   Blocks& blocks_;
+  std::function<void(const std::string&)> watcher_;
 };
 
 /// The functions that a lesson's adapter can call, by the name that a case uses.

@@ -75,6 +75,7 @@ void set_phase(RankStatus& page, Phase phase) {
 /// In this order: a rank that is not yet in the case must never look as if it were done with it.
 void begin_case(RankStatus& page, std::size_t index) {
   set_phase(page, Phase::Starting);
+  set_text(page, "");
   page.case_index = static_cast<std::int32_t>(index);
 }
 

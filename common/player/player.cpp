@@ -207,6 +207,7 @@ void play_case(const Library& subject, LoadedCase& loaded, std::size_t index, co
     const std::uint64_t seed = seed_of(loaded);
     Call call(loaded.manifest.called_before ? loaded.inputs : std::move(loaded.inputs),
               loaded.manifest.arguments, communicator.get(), blocks);
+    call.watch_progress([&page = watchers.page](const std::string& text) { set_text(page, text); });
     RankReport report = play_calls(subject, loaded, communicator.get(), call, blocks, seed, index, watchers);
     if (std::optional<Tensor> log = blocks.log())
       call.output(block_log::output, log->shape()) = *std::move(log);

@@ -23,6 +23,16 @@ std::string ranks_in(Phase phase, const std::vector<RankSnapshot>& ranks) {
   return text;
 }
 
+/// "; rank 0 came as far as step 412 of 1000, loss 2.31": the first rank that has told anything; else empty.
+std::string how_far(const std::vector<RankSnapshot>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const bool is_at_work = ranks[rank].phase != Phase::Threw && ranks[rank].phase != Phase::Crashed;
+    if (is_at_work && !ranks[rank].text.empty())
+      return fmt::format("; {} came as far as {}", rank_label(rank, ranks.size()), ranks[rank].text);
+  }
+  return "";
+}
+
 /// How long each process of a launch has stood ready to run without a core, by the pid that itself sees.
 std::map<pid_t, double> queued(pid_t launch) {
   std::vector<pid_t> all = descendants(launch);
@@ -103,7 +113,8 @@ std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& worl
   return too_quiet ? stuck_in(ranks) : not_done(ranks);
 }
 
-void CoreTimeLimit::restart() {
+void CoreTimeLimit::restart(double limit_s) {
+  limit_s_ = limit_s;
   begin_s_ = now_s();
   queued_before_.reset();
 }
@@ -119,18 +130,26 @@ bool CoreTimeLimit::is_past(const std::vector<RankSnapshot>& world) const {
   return lasted - std::min(starved, starvation_limits * limit_s_) > limit_s_;
 }
 
+double LaunchMonitor::limit_of_case() const {
+  const int index = case_index();
+  const bool is_known = index >= 0 && index < std::ssize(case_limits_s_);
+  return is_known ? case_limits_s_[static_cast<std::size_t>(index)] : std::numeric_limits<double>::infinity();
+}
+
 void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
   Progress now{.case_index = world.empty() ? -1 : world[0].case_index};
   for (const RankSnapshot& rank : world) {
     now.completed += rank.completed;
     now.case_index = std::min(now.case_index, rank.case_index);
     now.phases = now.phases * 31 + static_cast<std::uint64_t>(rank.phase);
+    now.told.push_back(rank.text);
   }
-  if (now != progress_) quiet_.restart();
-  if (now.case_index != progress_.case_index) case_.restart();
+  const bool moved = now != progress_, is_next = now.case_index != progress_.case_index;
+  progress_ = std::move(now);
+  if (moved) quiet_.restart();
+  if (is_next) case_.restart(limit_of_case());
   quiet_.look();
   case_.look();
-  progress_ = now;
 }
 
 std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSnapshot>& ranks) const {
@@ -143,7 +162,11 @@ std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSn
 Outcome LaunchMonitor::stuck_in(const std::vector<RankSnapshot>& ranks) const {
   const bool alone = ranks.size() == 1;
   const std::string computing = computing_ranks(ranks);
-  if (!computing.empty()) return stuck("stuck in compute", alone ? "" : computing);
+  if (!computing.empty()) {
+    Outcome outcome = stuck("stuck in compute", alone ? "" : computing);
+    outcome.text += how_far(ranks);
+    return outcome;
+  }
   const std::string silent = ranks_in(Phase::Starting, ranks);
   if (silent.empty()) return stuck("stuck in compute", "no rank in particular");
   return stuck("stuck, in compute or in MPI",
@@ -161,8 +184,8 @@ Outcome LaunchMonitor::not_done(const std::vector<RankSnapshot>& ranks) const {
     if (!who.empty()) doing.push_back(ranks.size() == 1 ? what : who + " " + what);
   }
   return {.ending = Outcome::Ending::Stuck,
-          .text = fmt::format("not done after {} s, though something happened all the time: {}",
-                              static_cast<int>(case_limit_s_), fmt::join(doing, "; "))};
+          .text = fmt::format("not done after {} s, though something happened all the time: {}{}",
+                              static_cast<int>(limit_of_case()), fmt::join(doing, "; "), how_far(ranks))};
 }
 
 Outcome LaunchMonitor::stuck(const std::string& how, const std::string& where) const {

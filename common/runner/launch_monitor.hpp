@@ -33,7 +33,9 @@ class CoreTimeLimit {
   CoreTimeLimit(double limit_s, pid_t launch) : limit_s_(limit_s), launch_(launch) {}
 
   /// Something else begins.
-  void restart();
+  void restart() { restart(limit_s_); }
+  /// The same with another limit.
+  void restart(double limit_s);
   /// To be called at every look: keeps in mind who had no core until now, once that may come to count.
   void look();
   double seconds() const { return now_s() - begin_s_; }
@@ -54,16 +56,16 @@ class LaunchMonitor {
   /// @param quiet_limit_s seconds without progress, though there was a core to run on
   /// @param launch       the process that was started
   /// @param deadlock_patience_s for which all ranks may wait in MPI without a proof that they wait for ever
-  /// @param case_limit_s for a case in all, however much happens, though there was a core to run on
+  /// @param case_limits_s for each case in all, however much happens, though there was a core to run on;
+  ///                     empty: as long as it likes
   LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double quiet_limit_s, pid_t launch,
-                double deadlock_patience_s = deadlock_s,
-                double case_limit_s = std::numeric_limits<double>::infinity())
+                double deadlock_patience_s = deadlock_s, std::vector<double> case_limits_s = {})
       : world_ranks_(world_ranks),
         quiet_limit_s_(quiet_limit_s),
-        case_limit_s_(case_limit_s),
+        case_limits_s_(std::move(case_limits_s)),
         deadlock_patience_s_(deadlock_patience_s),
         quiet_(quiet_limit_s, launch),
-        case_(case_limit_s, launch) {}
+        case_(limit_of_case(), launch) {}
 
   /// Looks at the pages; returns how the current case failed, or nullopt to go on.
   std::optional<Outcome> look(const std::vector<RankSnapshot>& world);
@@ -76,9 +78,12 @@ class LaunchMonitor {
     int case_index = -1;
     std::uint64_t completed = 0;
     std::uint64_t phases = 0;
+    std::vector<std::string> told = {};
     bool operator==(const Progress&) const = default;
   };
 
+  /// Of the current case.
+  double limit_of_case() const;
   void note_progress(const std::vector<RankSnapshot>& world);
   std::optional<Outcome> look_for_deadlock(const std::vector<RankSnapshot>& ranks) const;
   Outcome stuck_in(const std::vector<RankSnapshot>& ranks) const;
@@ -87,11 +92,11 @@ class LaunchMonitor {
 
   const std::vector<std::vector<int>>& world_ranks_;
   double quiet_limit_s_;
-  double case_limit_s_;
+  std::vector<double> case_limits_s_;
   double deadlock_patience_s_;
+  Progress progress_;
   CoreTimeLimit quiet_;  ///< since something happened
   CoreTimeLimit case_;   ///< since the case began
-  Progress progress_;
 };
 
 }  // namespace course

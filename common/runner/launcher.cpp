@@ -36,8 +36,7 @@ namespace {
 constexpr auto poll_interval = std::chrono::milliseconds(3);
 constexpr double look_interval_s = 0.05;
 constexpr std::size_t sanitizers_words = 1 << 16;  ///< bytes at the end of the output that hold a report
-constexpr double case_limit_in_quiet_limits = 6;
-constexpr int could_not_start = 127;  // as a shell has it
+constexpr int could_not_start = 127;               // as a shell has it
 constexpr std::size_t first_words = 1
                                     << 13;  ///< bytes at the beginning of the output, of a launch that failed
 constexpr std::uintmax_t room_for_a_rank = 8 << 20;  ///< for what MPI keeps of each rank, and for its outputs
@@ -175,6 +174,9 @@ class Launch {
                              : options.timed                ? own_order(one.ranks())
                                                             : shuffled_world_ranks(one.ranks(), world_size_));
       folders_.push_back({temporary_.path(), planned_.back().folder.filename(), owner});
+      case_limits_s_.push_back(options.timed ? std::numeric_limits<double>::infinity()
+                                             : one.limit_s * options.quiet_limit_s /
+                                                   LauncherOptions::usual_quiet_limit_s);
       outputs_.push_back(&one.outputs);
     }
     temporary_.require_room(bytes);
@@ -195,10 +197,8 @@ class Launch {
     Process process(command());
     // A timed case may send large messages over a slow network.
     const double deadlock_patience_s = options_.timed ? options_.quiet_limit_s : deadlock_s;
-    const double case_limit_s = options_.timed ? std::numeric_limits<double>::infinity()
-                                               : case_limit_in_quiet_limits * options_.quiet_limit_s;
     LaunchMonitor watch(world_ranks_, options_.quiet_limit_s, process.pid(), deadlock_patience_s,
-                        case_limit_s);
+                        case_limits_s_);
     std::optional<Outcome> failure;
     const double begin_s = now_s();
     double looked_s = begin_s;
@@ -360,6 +360,7 @@ class Launch {
   std::vector<PlayedFolder> folders_;
   std::vector<const std::map<std::string, WantedOutput>*> outputs_;
   std::vector<std::vector<int>> world_ranks_;
+  std::vector<double> case_limits_s_;
 };
 
 }  // namespace

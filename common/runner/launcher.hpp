@@ -24,6 +24,7 @@ struct WantedOutput {
 
 /// A call to be played, with what each rank is given.
 struct Case : FunctionCall {
+  static constexpr double usual_case_limit_s = 60;
   std::string group =
       {};  ///< once a case ends its launch (crash, deadlock), the rest of its group is not played
   std::string task = {};  ///< once one runs past a limit, no other case of its task is played
@@ -32,6 +33,9 @@ struct Case : FunctionCall {
   std::filesystem::path subject = {};  ///< the shared object that it is played with; empty: the launcher's
   std::string name = {};               ///< of its folder; empty: a number
   std::vector<int> world_ranks = {};   ///< that play its ranks; empty: as LauncherOptions has it
+  /// How long it may take, whatever it does, where the quiet limit is that of LauncherOptions; with another
+  /// one in proportion. A timed case has no such limit.
+  double limit_s = usual_case_limit_s;
   int ranks() const { return static_cast<int>(inputs.size()); }
 };
 
@@ -48,12 +52,13 @@ struct LaunchView {
 };
 
 struct LauncherOptions {
+  static constexpr double usual_quiet_limit_s = 10;
   std::filesystem::path subject;    ///< the shared object of cases that name none
   std::vector<std::string> player;  ///< the player's command, without its arguments
   bool mpi = false;                 ///< start it under mpirun
   /// A case ends that makes no progress for so long, though it had a core. One that is not timed ends after
-  /// six times as long, whatever it does.
-  double quiet_limit_s = 10;
+  /// its own limit, too, whatever it does.
+  double quiet_limit_s = usual_quiet_limit_s;
   double launch_limit_s = std::numeric_limits<double>::infinity();  ///< of all cases together
   const Confinement* confinement = nullptr;                         ///< for code that is not the user's own
   std::optional<TimedPlay> timed = {};  ///< in one launch, which ends with the first case that fails

@@ -75,8 +75,9 @@ std::optional<float> held_out_loss(const ModelView<const float>& model, std::spa
 /// Task 4. Makes the steps state.step .. last - 1 on windows of the first training_bytes(text.size()) bytes,
 /// in shards as functions.positions says, each with the rate schedule(options, step); after each, calls
 /// report on every rank. held_out is set after every options.evaluate-th step, counted from the run's first.
-/// What one step leaves to the next is state, and nothing else. Throws as window_begin does, and
-/// std::runtime_error with the step where a loss is not finite, before state changes.
+/// What one step leaves to the next is state, and nothing else: a run in pieces is the run in one, to the
+/// last bit. Throws as window_begin does, and std::runtime_error with the step where a loss is not finite,
+/// before state changes.
 void train(const TrainOptions& options, std::span<const std::uint8_t> text, TrainState& state, Index last,
            const LayerFunctions& functions, const Report& report, MPI_Comm comm);
 

@@ -17,7 +17,7 @@ std::string said_of(Phase phase, int ranks) {
   RankSnapshot snapshot;
   snapshot.phase = phase;
   snapshot.case_index = 0;
-  snapshot.text = "no idea";
+  if (phase == Phase::Threw) snapshot.text = "no idea";
   for (int rank = 0; rank < ranks; ++rank) world_ranks[static_cast<std::size_t>(rank)] = rank;
   const std::vector<std::vector<int>> cases{world_ranks};
   LaunchMonitor watch(cases, 0, getpid());
@@ -88,7 +88,7 @@ TEST(LaunchMonitor, EndsACaseInWhichSomethingHappensForEver) {
   const std::vector<std::vector<int>> cases{{0, 1}, {0, 1}};
   constexpr double quiet_limit_s = 60;
   constexpr double case_limit_s = 0.5;
-  LaunchMonitor watch(cases, quiet_limit_s, getpid(), deadlock_s, case_limit_s);
+  LaunchMonitor watch(cases, quiet_limit_s, getpid(), deadlock_s, {case_limit_s, case_limit_s});
   RankSnapshot computing = waiting(PendingOperation::Kind::Receive, 1);
   computing.phase = Phase::Computing;
   RankSnapshot polling = computing;
@@ -106,6 +106,44 @@ TEST(LaunchMonitor, EndsACaseInWhichSomethingHappensForEver) {
       ended->text,
       "not done after 0 s, though something happened all the time: rank 0 in compute; rank 1 in tests of "
       "MPI that find nothing");
+}
+
+/// A rank that computes and tells how far it is.
+RankSnapshot telling(const std::string& text, int case_index) {
+  RankSnapshot rank;
+  rank.phase = Phase::Computing;
+  rank.case_index = case_index;
+  rank.text = text;
+  return rank;
+}
+
+TEST(LaunchMonitor, TakesNoRankThatTellsItsProgressForAStuckOne) {
+  const std::vector<std::vector<int>> cases{{0}};
+  LaunchMonitor watch(cases, 0.3, getpid());
+  for (int step = 0; step < 8; ++step) {
+    EXPECT_FALSE(watch.look({telling("step " + std::to_string(step), 0)}).has_value()) << step;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  const std::optional<Outcome> ended = watch.look({telling("step 7", 0)});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->text, "stuck in compute: nothing happened for 0 s; the function came as far as step 7");
+}
+
+TEST(LaunchMonitor, EndsEachCaseByItsOwnLimit) {
+  const std::vector<std::vector<int>> cases{{0}, {0}};
+  LaunchMonitor watch(cases, 60, getpid(), deadlock_s, {60, 0.2});
+  watch.look({telling("step 1", 0)});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(watch.look({telling("step 2", 0)}).has_value());
+  EXPECT_FALSE(watch.look({telling("", 1)}).has_value());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const std::optional<Outcome> ended = watch.look({telling("step 1 of 9, loss 2.31", 1)});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(
+      ended->text,
+      "not done after 0 s, though something happened all the time: in compute; the function came as far "
+      "as step 1 of 9, loss 2.31");
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ void for_each_example(Round& round, const std::function<void(PlayedTest&, std::s
 Case case_of(const PlayedTest& test, std::size_t example) {
   const Task& task = *test.test->task;
   const Example& input = *test.examples[example];
-  return {call_of(task, input), test.test->name(), task.id, shards_of(task, input),
-          wanted_outputs(task, test.played[example].expected)};
+  Case made{call_of(task, input), test.test->name(), task.id, shards_of(task, input),
+            wanted_outputs(task, test.played[example].expected)};
+  made.limit_s = input.limit_s;
+  return made;
 }
 
 /// Whether other numbers make another answer: there are some between the first and the last of each input.
