@@ -76,9 +76,10 @@ class StepLog {
 
   training::Report report() {
     return [this](const training::StepReport& step) {
-      if (step.step < first_ || step.step >= last_)
-        throw std::out_of_range("step " + std::to_string(step.step) + " was reported of a run from step " +
-                                std::to_string(first_) + " to " + std::to_string(last_ - 1));
+      if (step.step != next_ || step.step >= last_)
+        throw std::out_of_range("step " + std::to_string(step.step) + " was reported, expected " +
+                                (next_ < last_ ? "step " + std::to_string(next_) : "no other"));
+      ++next_;
       write("loss", step.step, step.loss);
       write("norm", step.step, step.norm);
       write("rate", step.step, step.rate);
@@ -93,7 +94,7 @@ class StepLog {
   void write(const char* name, Index step, float value) { row(name)[step - first_] = value; }
 
   Call& call_;
-  Index first_, last_;
+  Index first_, last_, next_ = first_;
 };
 
 /// Calls it; of a case that is to be refused a std::runtime_error counts as a refusal, too.

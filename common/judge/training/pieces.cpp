@@ -204,18 +204,19 @@ Task checkpoint_task(std::string id, std::string function) {
       std::move(id), std::move(function),
       {{.name = "lost_at",
         .axes = {"rank"},
-        .called = "the change at which a death leaves nothing whole (0: none)"},
-       {.name = "silent", .axes = {"rank"}, .called = "saves silently on a disk that fails"},
-       {.name = "steps_made", .axes = {"rank"}, .called = "the step that is loaded"},
+        .called = "the change whose failure leaves no whole checkpoint (0: none)"},
+       {.name = "silent", .axes = {"rank"}, .called = "silence about a disk that fails"},
+       {.name = "steps_made", .axes = {"rank"}, .called = "the step loaded"},
        {.name = "weights_after", .axes = {"rank", "weight"}, .called = "weights"},
        {.name = "m_after", .axes = {"rank", "weight"}, .called = "m"},
        {.name = "v_after", .axes = {"rank", "weight"}, .called = "v"},
-       {.name = "used", .axes = {"rank"}, .called = "uses files"},
-       {.name = "left", .axes = {"rank"}, .called = "checkpoints that are left after saving"},
-       {.name = "newest", .axes = {"rank"}, .called = "the step that is loaded where there are two"},
+       {.name = "used", .axes = {"rank"}, .called = "use of files"},
+       {.name = "left", .axes = {"rank"}, .called = "the number of checkpoints left"},
+       {.name = "newest", .axes = {"rank"}, .called = "the step loaded of two"},
        {.name = "complaints",
         .axes = {"rank", "case"},
-        .called = "what loading says of no checkpoint, another shape, another text and a file cut short"}},
+        .called =
+            "what is said of no checkpoint, another shape, another text, a file cut short (1: names it)"}},
       checkpoint_examples, checkpoint_answer);
   task.explain = telling_arguments({"older", "step"});
   task.communication_checks = sends_at_most([](const Example& example, int) {

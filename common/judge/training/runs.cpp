@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -14,6 +16,8 @@ namespace course::training {
 namespace {
 
 constexpr std::int64_t bytes_of_number = sizeof(float);
+/// What is reduced beside gradients: how many labels there are, and the sum of their losses.
+constexpr std::int64_t bytes_of_few_numbers = 64;
 
 Example loss_example(InputGenerator& generator, std::string what, const Layout& layout,
                      const ModelShape& shape) {
@@ -54,10 +58,11 @@ Answer loss_answer(const Example& example) {
           {"gradients", on_each_rank(example, cast<double>(right.gradients).values())}};
 }
 
-/// Both passes' rings, the sum of all gradients, and two numbers.
+/// Both passes' rings, the sum of all gradients, and some numbers.
 std::int64_t bytes_of_loss(const Example& example, int) {
   return bytes_of_attention(example, 1, 1) +
-         (example.ranks() - 1) * (bytes_of_number * example.inputs.at("weights").size() + 2 * 8);
+         (example.ranks() - 1) *
+             (bytes_of_number * example.inputs.at("weights").size() + bytes_of_few_numbers);
 }
 
 double loss_in_float64(const Example& example, const std::map<std::string, Tensor64>& x) {
@@ -213,15 +218,34 @@ Answer run_rounding(const Example& example) {
   return rounding;
 }
 
-/// Of each step the rings, the sum of gradients and two numbers, and as much forward of each held-out window.
+/// How the first of some numbers is off that is off by more than this part of the right one.
+std::string first_off(const Played& played, const char* name, double allowed, const char* words) {
+  const Tensor64 &given = played.answer.at(name), &right = played.expected.at(name);
+  for (Index i = 0; i < given.extent(1); ++i) {
+    const double off = std::abs(given[i] - right[i]) / std::abs(right[i]);
+    if (off <= allowed) continue;  // NaN is not
+    return fmt::format("; {} of step {} is {:.2g} off, {:.2g} of the right one", words,
+                       i + integer(*played.example, "step"), given[i] - right[i], off);
+  }
+  return "";
+}
+
+/// What a loss curve does not show.
+std::string against_one_rank(const Played& played) {
+  return arguments_in_words(*played.example, {"context", "shard_tokens", "step", "last", "clip"}) +
+         first_off(played, "loss", 1e-6, "the loss") + first_off(played, "norm", 1e-5, "the norm");
+}
+
+/// Of each step the rings, the sum of gradients and some numbers, and as much forward of each held-out
+/// window.
 std::int64_t bytes_of_run(const Example& example, int) {
   const Index first = integer(example, "step"), last = integer(example, "last"),
               every = integer(example, "evaluate"), bytes = example.inputs.at("text").size();
   const Index evaluations = every == 0 ? 0 : last / every - first / every;
   const Index windows = (bytes - training_bytes(bytes) - 1) / integer(example, "context");
   const std::int64_t numbers =
-      (last - first) * (bytes_of_number * example.inputs.at("weights").size() + 2 * 8) +
-      evaluations * windows * 2 * 8;
+      (last - first) * (bytes_of_number * example.inputs.at("weights").size() + bytes_of_few_numbers) +
+      evaluations * windows * bytes_of_few_numbers;
   return bytes_of_attention(example, last - first + evaluations * windows, last - first) +
          (example.ranks() - 1) * numbers;
 }
@@ -264,7 +288,7 @@ Task run_task(std::string id, std::string function) {
             .expected = run_answer<double>,
             .baseline = run_answer<float>,
             .rounding = run_rounding};
-  task.explain = telling_arguments({"context", "shard_tokens", "step", "last", "clip"});
+  task.explain = against_one_rank;
   task.answer_checks = {
       is_the_same_on_all_ranks({"loss", "norm", "rate", "held_out", "weights_after", "m_after", "v_after"})};
   task.communication_checks = sends_at_most(bytes_of_run);

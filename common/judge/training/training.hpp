@@ -55,8 +55,8 @@ std::vector<Index> whole_numbers(const Tensor& x);
 /// Of every rank the same row.
 Tensor64 on_each_rank(const Example& example, const std::vector<double>& row);
 
-/// "in embedding, layer 0's wq": the parts of a model in which a row of its numbers is off by more than the
-/// tolerance, as a part of the part's own norm; empty where none is.
+/// "in embedding, layer 0's wq", or "in every part of the model": the parts of a model in which a row of its
+/// numbers is off by more than the tolerance, as a part of the part's own norm; empty where none is.
 std::string wrong_parts(const ModelShape& shape, const Tensor64& answer, const Tensor64& expected,
                         double tolerance);
 
