@@ -162,7 +162,7 @@ std::vector<Example> runs(InputGenerator& generator, int ranks) {
        0, 6});
   add("fewer tokens than chunks, one window fits", words(generator, bytes_with(ranks + 2), 12),
       {zigzag(ranks + 1), tiny, options(3, 0.02f, 1, 1), 0, 3});
-  add("one byte all along", Tensor({300}, 5.0f), {zigzag(4 * ranks), small, options(12, 0.05f, 6, 1), 0, 12});
+  add("one byte all along", Tensor({300}, 5.0f), {zigzag(4 * ranks), small, options(8, 0.03f, 4, 1), 0, 8});
   all.back().less_telling = true;
   Tensor noise({300});
   for (float& byte : noise.values()) byte = static_cast<float>(generator.integer(0, 15));
@@ -203,8 +203,9 @@ Answer run_answer(const Example& example) {
   return answer;
 }
 
-/// What P ranks may be off by in float32, as parts of what is expected: measured over 20 steps they are a
-/// tenth of it (loss) and less. Adam makes a step of the sign of rounding where a gradient is near 0.
+/// What P ranks may be off by in float32, as parts of what is expected: measured over 20 steps they
+/// are a fiftieth of it at most. Adam makes a step of the sign of rounding where a gradient is near 0, as
+/// those of wq and wk are where all tokens are alike.
 Answer run_rounding(const Example& example) {
   const std::map<std::string, double> allowed{{"loss", 2e-6},    {"norm", 1e-4},    {"weights_after", 1e-4},
                                               {"m_after", 1e-4}, {"v_after", 1e-4}, {"held_out", 2e-6}};
@@ -260,7 +261,8 @@ Task loss_task(std::string id, std::string function) {
             .expected = loss_answer<double>,
             .baseline = loss_answer<float>,
             .rounding = layers::drawn_rounding(loss_answer<float>, loss_answer<double>),
-            .split_axis = {{"tokens", 0}, {"labels", 0}}};
+            .split_axis = {{"tokens", 0}, {"labels", 0}},
+            .largest_tolerance = 1e-3};
   task.explain = parts_of_gradients;
   const auto first_row = [](const Example&, const Answer& answer) {
     const Tensor64 row = slice(answer.at("gradients"), 0, 0, 1);
@@ -287,7 +289,8 @@ Task run_task(std::string id, std::string function) {
             .examples = runs,
             .expected = run_answer<double>,
             .baseline = run_answer<float>,
-            .rounding = run_rounding};
+            .rounding = run_rounding,
+            .largest_tolerance = 1e-2};
   task.explain = against_one_rank;
   task.answer_checks = {
       is_the_same_on_all_ranks({"loss", "norm", "rate", "held_out", "weights_after", "m_after", "v_after"})};
