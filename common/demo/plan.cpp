@@ -20,9 +20,9 @@ class Lessons {
   Lessons(const program::Checkout& checkout, bool asked_for_mine)
       : checkout_(checkout), progress_(program::read_progress(checkout)), asked_for_mine_(asked_for_mine) {}
 
-  /// Decides whose lessons to take, and throws what demo_runs_own_lessons throws.
+  /// Decides whose lessons to take, and throws what runs_own_lessons throws.
   void require(const std::vector<Role>& needed) {
-    mine = program::demo_runs_own_lessons(checkout_, progress_, needed, asked_for_mine_);
+    mine = program::runs_own_lessons(checkout_, progress_, "demo", needed, asked_for_mine_);
   }
 
   /// Why one of these lessons cannot be run; empty when all can.

@@ -202,7 +202,8 @@ std::vector<double> MpiStage::largest(std::vector<double> numbers, const void* c
   return numbers;
 }
 
-int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<Stage>()>& make_stage) {
+int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<Stage>()>& make_stage,
+                   const std::function<int(int argc, char** argv, Stage& stage)>& play_on) {
   if (argc == 2 && std::string_view(argv[1]) == mpi_library_option) return tell_library();
   if (is_lone_task_of_slurm()) {
     tell_of_slurm();
@@ -212,7 +213,7 @@ int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<St
   int code = 0;
   {
     const std::unique_ptr<Stage> stage = make_stage();
-    code = play(argc, argv, *stage);
+    code = play_on(argc, argv, *stage);
   }
   if (code != 0) PMPI_Abort(MPI_COMM_WORLD, code);
   PMPI_Finalize();

@@ -32,6 +32,7 @@ class MpiStage : public Stage {
 
 /// Starts MPI, plays on the stage that is made then, and ends MPI, which ends every rank where this one
 /// failed. Returns the process's exit code.
-int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<Stage>()>& make_stage);
+int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<Stage>()>& make_stage,
+                   const std::function<int(int argc, char** argv, Stage& stage)>& play_on = play);
 
 }  // namespace course

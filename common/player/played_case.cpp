@@ -30,12 +30,11 @@ const Library& Library::at(const fs::path& path) {
   return loaded.try_emplace(path, path).first->second;
 }
 
-template <class Entry>
-Entry* Library::entry(const char* name) const {
+void* Library::symbol(const char* name) const {
   if (library_ == nullptr) throw std::runtime_error(wrong_);
   void* const found = dlsym(library_, name);
   if (found == nullptr) throw std::runtime_error(path_.string() + " has no " + name);
-  return reinterpret_cast<Entry*>(found);
+  return found;
 }
 
 const Adapter& Library::adapter() const {

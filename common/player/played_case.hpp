@@ -24,9 +24,14 @@ class Library {
   const Adapter& adapter() const;
   const LessonBlocks& blocks() const;
 
- private:
+  /// The function of this name, for programs that know its type.
   template <class Entry>
-  Entry* entry(const char* name) const;
+  Entry* entry(const char* name) const {
+    return reinterpret_cast<Entry*>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
 
   std::filesystem::path path_;
   void* library_;

@@ -35,6 +35,7 @@ constexpr RoleName role_names[] = {
     {Role::HeadExchange, "head_exchange", "the exchange of tokens for heads"},
     {Role::Grids, "grids", "the grid of rings and exchanges"},
     {Role::BlockRegisters, "block_registers", "blocks in vector registers"},
+    {Role::Layer, "layer", "the layer over sequence shards"},
     {Role::Training, "training", "the training run"},
 };
 

@@ -57,6 +57,7 @@ enum class Role {
   HeadExchange,
   Grids,
   BlockRegisters,
+  Layer,
   Training
 };
 
@@ -112,6 +113,15 @@ inline constexpr RingKind ring_kinds[] = {
     {"gather", Role::Grids, Role::Grids, RingFor::Exchange, false, "gather_attention", "gather_backward"},
     {"grid", Role::Grids, Role::Grids, RingFor::Exchange, false, "usp_attention", "usp_backward"},
     {"double-ring", Role::Grids, Role::Grids, RingFor::Exchange, false, "double_ring_attention", "", true}};
+
+/// The lessons that a model is trained with.
+inline std::vector<Role> roles_of_training(bool blocks_in_registers) {
+  const std::vector<Role> blocks = blocks_in_registers ? std::vector{Role::BlockRegisters}
+                                                       : std::vector{Role::Block, Role::BlockBackward};
+  std::vector<Role> roles{Role::Training, Role::Layer, Role::RingLayout};
+  roles.insert(roles.end(), blocks.begin(), blocks.end());
+  return roles;
+}
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);

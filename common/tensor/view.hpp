@@ -53,16 +53,22 @@ class OutsideView : public std::out_of_range {
   Index extent_;
 };
 
+/// Throws OutsideView naming `index` and `size`. Apart from the check, which the compiler then puts where it
+/// is called.
+[[noreturn, gnu::noinline]] inline void throw_outside(const char* what, Index index, Index size,
+                                                      const void* data, Caller caller) {
+  const std::string name = std::string(what) + " " + std::to_string(index);
+  throw OutsideView(
+      size == 0 ? name + " of a view that has none" : name + " is outside 0.." + std::to_string(size - 1),
+      data, caller, what, size);
+}
+
 /// Throws OutsideView naming `index` and `size` unless 0 <= index < size. Free in unchecked builds.
 inline void require_index([[maybe_unused]] const char* what, [[maybe_unused]] Index index,
                           [[maybe_unused]] Index size, [[maybe_unused]] const void* data,
                           [[maybe_unused]] Caller caller) {
   if constexpr (check_bounds) {
-    if (index >= 0 && index < size) return;
-    const std::string name = std::string(what) + " " + std::to_string(index);
-    throw OutsideView(
-        size == 0 ? name + " of a view that has none" : name + " is outside 0.." + std::to_string(size - 1),
-        data, caller, what, size);
+    if (index < 0 || index >= size) throw_outside(what, index, size, data, caller);
   }
 }
 

@@ -33,6 +33,19 @@ bool is_allowed(const std::string& character) {
   return character != "\xEF\xBF\xBE" && character != "\xEF\xBF\xBF";
 }
 
+/// The text with replacement(character) in place of what is no character, or is not allowed.
+template <class Replacement>
+std::string replaced(const std::string& text, Replacement replacement) {
+  std::string clean;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    const std::string character = text.substr(at, std::max<std::size_t>(1, length));
+    clean += length > 0 && is_allowed(character) ? character : replacement(character);
+    at += character.size();
+  }
+  return clean;
+}
+
 }  // namespace
 
 bool is_utf8(const std::string& text) {
@@ -45,14 +58,19 @@ bool is_utf8(const std::string& text) {
 }
 
 std::string clean_utf8(const std::string& text, const std::string& replacement) {
-  std::string clean;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(text, at);
-    const std::string character = text.substr(at, std::max<std::size_t>(1, length));
-    clean += length > 0 && is_allowed(character) ? character : replacement;
-    at += character.size();
-  }
-  return clean;
+  return replaced(text, [&](const std::string&) { return replacement; });
+}
+
+std::string escaped_utf8(const std::string& text) {
+  return replaced(text, [](const std::string& character) {
+    constexpr const char* digits = "0123456789ABCDEF";
+    std::string escaped;
+    for (const char c : character) {
+      const auto byte = static_cast<unsigned char>(c);
+      escaped += std::string("\\x") + digits[byte >> 4] + digits[byte & 15];
+    }
+    return escaped;
+  });
 }
 
 }  // namespace course

@@ -3,6 +3,7 @@
 #include "player/position_lists.hpp"
 #include "player/refusal.hpp"
 #include "player/shard_attention.hpp"
+#include "training/lesson_code.hpp"
 
 namespace {
 
@@ -182,7 +183,49 @@ void tensor_layer(Call& call) {
   });
 }
 
+/// Weights, or their gradients, as the lesson names them.
+template <class T>
+lesson19::LayerWeights<T> named(const course::training::LayerWeights<T>& weights) {
+  return {weights.norm1, weights.norm2, weights.wq,   weights.wk,
+          weights.wv,    weights.wo,    weights.w_up, weights.w_down};
+}
+
+/// Tokens whose activations and logits a model that trains holds at a time.
+constexpr Index trained_chunk = 256;
+
+void trained_forward(MatrixView<const float> x, std::span<const Index> positions,
+                     const course::training::LayerWeights<const float>& weights,
+                     const course::ShardAttention& attention, MatrixView<float> z,
+                     const course::training::Kept<float>& kept) {
+  lesson19::layer_forward(x, positions, named(weights), trained_chunk, attention, z, {kept.o, kept.lse});
+}
+
+void trained_backward(MatrixView<const float> x, std::span<const Index> positions,
+                      const course::training::LayerWeights<const float>& weights,
+                      const course::ShardAttention& attention,
+                      const course::training::Kept<const float>& kept, MatrixView<const float> dz,
+                      MatrixView<float> dx, const course::training::LayerWeights<float>& d_weights) {
+  lesson19::layer_backward(x, positions, named(weights), trained_chunk, attention, {kept.o, kept.lse}, dz, dx,
+                           named(d_weights));
+}
+
+float trained_loss(MatrixView<const float> z, std::span<const Index> labels, MatrixView<const float> head,
+                   MatrixView<float> dz, MatrixView<float> d_head, MPI_Comm comm) {
+  return lesson19::next_token_loss(z, labels, head, trained_chunk, dz, d_head, comm);
+}
+
 }  // namespace
+
+const course::training::LayerFunctions& course_layer() {
+  static const course::training::LayerFunctions functions{.positions = {},
+                                                          .attention = {},
+                                                          .norm = lesson19::rms_norm,
+                                                          .norm_backward = lesson19::rms_norm_backward,
+                                                          .forward = trained_forward,
+                                                          .backward = trained_backward,
+                                                          .loss = trained_loss};
+  return functions;
+}
 
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{

@@ -3,6 +3,7 @@
 #include "player/shard_attention.hpp"
 #include "player/training_run.hpp"
 #include "train_long_context.hpp"
+#include "training/lesson_code.hpp"
 #include "training/plain_layer.hpp"
 
 namespace {
@@ -109,4 +110,10 @@ const course::Adapter& course_adapter() {
                                        {"train", train},
                                        {"checkpoints", checkpoints}};
   return adapter;
+}
+
+const course::training::Trainer& course_trainer() {
+  static constexpr course::training::Trainer trainer{lesson26::train, lesson26::save_checkpoint,
+                                                     lesson26::load_checkpoint};
+  return trainer;
 }

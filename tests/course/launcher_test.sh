@@ -404,7 +404,7 @@ test_programs() {
     count=$((count + 1))
   done < <(sed -n -e 's/^    {"\([a-z-]*\)", "[^"]*", ".*/\1 course-program/p' -e 't' \
     -e 's/^    {"\([a-z-]*\)", "[^"]*"},$/\1 course-tools/p' "$course_root/common/course/commands/tools.hpp")
-  check 'the commands of tools.hpp are found' is "$count" 12
+  check 'the commands of tools.hpp are found' is "$count" 13
 }
 
 test_estimate() {

@@ -248,7 +248,17 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
   });
   if (kind == std::end(ring_kinds)) return;  // the demo says what is wrong with that
   const Role block = given("--block") ? Role::BlockRegisters : Role::Block;
-  demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(block), given("--mine"));
+  runs_own_lessons(checkout, read_progress(checkout), "demo", kind->needed(block), given("--mine"));
+}
+
+/// The same of ./course train.
+void require_lessons_of_training(const Checkout& checkout, const std::vector<std::string>& words) {
+  const auto begins = [&](const char* option) {
+    return std::ranges::any_of(words, [&](const std::string& word) { return word.starts_with(option); });
+  };
+  if (begins("--help") || begins("-h")) return;
+  runs_own_lessons(checkout, read_progress(checkout), "train", roles_of_training(begins("--block")),
+                   begins("--mine"));
 }
 
 /// Throws what a command's program would refuse these arguments with, as far as names and whole numbers go:
@@ -262,6 +272,7 @@ void look_at_arguments(const ToolCommand& tool, const Checkout& checkout,
   const std::string_view name = tool.name;
   const std::string argument = first_argument(options, words);
   if (name == "demo") require_lessons_of_demo(checkout, words);
+  if (name == "train") require_lessons_of_training(checkout, words);
   if (name == "lab") require_known("laboratory", argument, {laboratories.begin(), laboratories.end()});
   if ((name == "locate" || name == "trace") && !argument.empty()) choose_lesson(checkout.lessons, argument);
 }

@@ -20,7 +20,7 @@ struct ToolCommand {
   std::string_view options = {};
 };
 
-inline constexpr std::array<ToolCommand, 12> tool_commands{{
+inline constexpr std::array<ToolCommand, 13> tool_commands{{
     {"locate", "the line that a task fails by, found by small changes of my file", "course_locate",
      "--task= --seconds= --spoil"},
     {"trace", "run a lesson's code, draw the timeline", "ring_lab",
@@ -35,6 +35,9 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
      "--block= --mine --out= --json --verbose "
      "--documents= "
      "--window=N --alibi --sinks= --prepare= --report="},
+    {"train", "a small model on a text of yours, over MPI ranks", "train_model",
+     "--text= --ranks=N --context=N --steps=N --hidden=N --heads=N --layers=N --layout= --block= --seed=N "
+     "--out= --resume= --sample=N --compare=N --mine --quick --json"},
     {"bench", "how fast attention is, against Eigen's matrix product; exit 0 whatever it is", "course_bench",
      "--causal --packed --exchange --lesson= --block= --simulated --backend= --mine --peers --json --heads=N "
      "--tokens=N "

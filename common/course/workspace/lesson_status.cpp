@@ -215,10 +215,10 @@ const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::st
                     (checkout.is_handout() ? "handout" : "checkout") + " does not hold it");
 }
 
-bool demo_runs_own_lessons(const Checkout& checkout, const Progress& progress,
-                           const std::vector<Role>& needed, bool asked_for_mine) {
+bool runs_own_lessons(const Checkout& checkout, const Progress& progress, const std::string& command,
+                      const std::vector<Role>& needed, bool asked_for_mine) {
   std::vector<const LessonInfo*> lessons;
-  for (const Role role : needed) lessons.push_back(&held_lesson(checkout, role, "./course demo"));
+  for (const Role role : needed) lessons.push_back(&held_lesson(checkout, role, "./course " + command));
   const auto has_solution = [&](const LessonInfo* lesson) { return checkout.has_solution(*lesson); };
   if (!asked_for_mine && std::ranges::all_of(lessons, has_solution)) return false;
   std::string missing, first;
@@ -229,8 +229,11 @@ bool demo_runs_own_lessons(const Checkout& checkout, const Progress& progress,
     if (first.empty()) first = lesson->id;
   }
   if (missing.empty()) return true;
-  throw Unavailable(std::string(asked_for_mine ? "--mine runs your own lessons"
-                                               : "without the solutions the demo runs your own lessons") +
+  throw Unavailable(std::string(asked_for_mine
+                                    ? "--mine runs your own lessons"
+                                    : "without the solutions " +
+                                          (command == "demo" ? "the demo" : "./course " + command) +
+                                          " runs your own lessons") +
                     ", and " + missing + ": ./course check " + first);
 }
 

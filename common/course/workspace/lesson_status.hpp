@@ -125,11 +125,12 @@ std::string report_json(const std::vector<LessonStatus>& lesson_statuses);
 /// The lesson with this role. Throws Unavailable, for `command`, where this checkout does not hold it.
 const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::string& command);
 
-/// Whether the demo runs the student's own lessons: where `asked_for_mine`, and where not all of these,
-/// without which there is no demo, have solutions. Throws Unavailable where this checkout does not hold one
-/// of them, and, in one line that names all, where the student's own are to be run and some are not passed.
-bool demo_runs_own_lessons(const Checkout& checkout, const Progress& progress,
-                           const std::vector<Role>& needed, bool asked_for_mine);
+/// Whether a command, "demo" or "train", runs the student's own lessons: where `asked_for_mine`, and where
+/// not all of these, without which it can show nothing, have solutions. Throws Unavailable where this
+/// checkout does not hold one of them, and, in one line that names all, where the student's own are to be run
+/// and some are not passed.
+bool runs_own_lessons(const Checkout& checkout, const Progress& progress, const std::string& command,
+                      const std::vector<Role>& needed, bool asked_for_mine);
 
 /// Whose code to run where either will do: "student" where the student's own passes as it stands, else
 /// "solution". Throws Unavailable, for `command`, where there is neither.
