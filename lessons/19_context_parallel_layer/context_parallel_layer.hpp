@@ -16,8 +16,8 @@ using course::Index;
 using course::MatrixView;
 using course::ShardAttention;
 
-/// The weights of a layer (T = const float), or their gradients (T = float). Every rank has all of them, but
-/// in task 6. Columns of wq, wk and wv are inputs: q_h = a wq_h^T; those of wo outputs: y = x + sum_h o_h
+/// The weights of a layer (T = const float), or their gradients (T = float). Every rank has all of them; in
+/// task 6 a part. Columns of wq, wk and wv are inputs: q_h = a wq_h^T; those of wo outputs: y = x + sum_h o_h
 /// wo_h. So a head is one piece of memory in all four.
 template <class T>
 struct LayerWeights {
@@ -70,9 +70,9 @@ void layer_forward(MatrixView<const float> x, std::span<const Index> positions,
                    const LayerWeights<const float>& weights, Index chunk, const ShardAttention& attention,
                    MatrixView<float> z, const Kept<float>& kept);
 
-/// Task 4. dx is written; what this rank's tokens give to the gradients of weights is added to d_weights. All
-/// but kept is computed again from x, without a message: attention.backward is called once on every rank,
-/// attention.forward is not. Throws as layer_forward does.
+/// Task 4. dx is written; what this rank's tokens give to the gradients of weights is added to d_weights. The
+/// rest is computed again from x and kept, without a message: attention.backward is called once on every
+/// rank, attention.forward is not. Throws as layer_forward does.
 void layer_backward(MatrixView<const float> x, std::span<const Index> positions,
                     const LayerWeights<const float>& weights, Index chunk, const ShardAttention& attention,
                     const Kept<const float>& kept, MatrixView<const float> dz, MatrixView<float> dx,

@@ -163,6 +163,15 @@ TEST(AllowedSymbols, HoldFuturesSharedPointersAndResources) {
     EXPECT_TRUE(one_rank.allows(name)) << name;
 }
 
+/// What a product of complex numbers, a power, an integer of 128 bits or a half becomes.
+TEST(AllowedSymbols, HoldTheCompilersOwnArithmetic) {
+  const AllowedSymbols one_rank = list({"all"});
+  for (const char* name : {"__muldc3", "__mulsc3", "__divdc3", "__divsc3", "__powidf2", "__powisf2",
+                           "__udivti3", "__umodti3", "__divti3", "__modti3", "__multi3", "__popcountdi2",
+                           "__extendhfsf2", "__truncsfhf2", "__floattidf", "__fixdfti", "__fixunsdfti"})
+    EXPECT_TRUE(one_rank.allows(name)) << name;
+}
+
 TEST(KernelEntry, IsAnInstructionNotAName) {
   EXPECT_EQ(kernel_entry("   0:\tendbr64\n   4:\tcall   9 <syscall_like>\n"), "");
   EXPECT_EQ(kernel_entry("   0:\tendbr64\n   4:\tsyscall\n"), "syscall");

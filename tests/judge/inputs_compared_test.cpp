@@ -114,6 +114,18 @@ TEST(SimplestInput, HasNothingSpecial) {
   EXPECT_EQ(inputs.simplest(true), "plain");
 }
 
+TEST(SimplestInput, IsOffByMoreThanRoundingWhereOneIs) {
+  Inputs inputs;
+  inputs.play("off by little", {1, 2}, {5e-5f, 1e-4f});
+  inputs.play("far from 0, off by much", {1, 200, 3}, {1, -100});
+  EXPECT_EQ(inputs.simplest(true), "far from 0, off by much");
+  EXPECT_EQ(inputs.simplest(false), "off by little");
+  Inputs by_little;
+  by_little.play("far from 0, off by little", {1, 200}, {0, 0.01f});
+  by_little.play("off by little", {1, 2, 3}, {5e-5f, 1e-4f});
+  EXPECT_EQ(by_little.simplest(true), "off by little");
+}
+
 TEST(SimplestInput, IsFirstOneOffByOneNumber) {
   Inputs inputs;
   inputs.play("few, but far from 0", {1, 200}, {0.5, 0.5});

@@ -114,7 +114,8 @@ class Tests {
   std::vector<std::string> filter() const {
     // The tests with several seeds begin with the one seed of those that they are named after.
     if (options_.all)
-      return {"-L", "^(solution|course|seeds|slow|docs)$", "-LE", "^(student|mutant|variant|combination)$"};
+      return {"-L", "^(solution|course|seeds|slow|docs)$", "-LE",
+              "^(student|mutant|unnamed|variant|combination)$"};
     std::vector<std::string> filter{"-L", "^(solution|course)$", "-LE", "^student$"};
     if (options_.record) filter = {"-LE", "^(student|record)$"};
     if (options_.soak > 0) filter = {"-L", "^seeds$", "-LE", "^handout$"};

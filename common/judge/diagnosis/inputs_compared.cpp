@@ -22,6 +22,8 @@ namespace {
 
 /// Beyond that, exponentials of differences leave float32's range.
 constexpr float far_from_0 = 64;
+/// A relative error up to this looks like rounding.
+constexpr double like_rounding = 1e-4;
 /// Unrelated wrong entries are all off to one side once in 2^(n - 1): fewer than these prove nothing.
 constexpr std::size_t fewest_in_common = 12;
 /// A line of kinds of input, and how many of them.
@@ -53,6 +55,15 @@ int says_little(const Task& task, const Played& played) {
   };
   return (std::ranges::any_of(wrong_outputs(task, played), is_no_number) ? 1 : 0) +
          (is_special(played) && std::ranges::all_of(played.example->inputs, is_narrow) ? 1 : 0);
+}
+
+/// Whether all that is wrong of an answer is so by little.
+bool looks_like_rounding(const Task& task, const Played& played) {
+  return !played.answer.empty() &&
+         std::ranges::all_of(wrong_outputs(task, played), [&](const Output* output) {
+           return relative_error(played.answer.at(output->name), played.expected.at(output->name)) <=
+                  like_rounding;
+         });
 }
 
 bool has_relation(const Task& task, const Played& played) {
@@ -161,8 +172,8 @@ bool has_number(const Played& played) {
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
   const auto effort = [&](const Played* played) {
     return std::tuple(
-        played->example->less_telling, is_special(*played), !(relations && has_relation(task, *played)),
-        relations ? says_little(task, *played) : 0,
+        played->example->less_telling, relations && looks_like_rounding(task, *played), is_special(*played),
+        !(relations && has_relation(task, *played)), relations ? says_little(task, *played) : 0,
         // Where nothing is named, up to twice as many are as many: the ordinary ones are played first.
         relations ? std::bit_width(static_cast<std::uint64_t>(played->example->numbers()))
                   : played->example->numbers());

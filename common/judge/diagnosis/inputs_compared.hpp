@@ -15,10 +15,11 @@ bool has_number(const Played& played);
 
 /// The one whose input a person works through fastest: the fewest numbers among those without anything
 /// special, which is a rank without rows, a number that is infinite or far from 0, an answer without a number
-/// that could be wrong. Where `relations` are asked for, then first those whose wrong answer is off by one
-/// factor or one constant throughout, or right in another place, after these those on which few mistakes look
-/// alike (wrong entries are numbers, special rows have more than two columns), and up to twice as many
-/// numbers are as many. Of equals the first. None of these may be null, and there is one at least.
+/// that could be wrong. Where `relations` are asked for, before these those whose error is too large for
+/// rounding, and then first those whose wrong answer is off by one factor or one constant throughout, or
+/// right in another place, after these those on which few mistakes look alike (wrong entries are numbers,
+/// special rows have more than two columns), and up to twice as many numbers are as many. Of equals the
+/// first. None of these may be null, and there is one at least.
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations);
 
 /// "lse is right on every input; every wrong entry of o, on whatever input, is too large, by 0.1 to 0.7":

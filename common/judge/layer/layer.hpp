@@ -18,8 +18,8 @@ Task feed_forward_task(std::string id, std::string function);
 /// The whole layer on any layout of x, whose positions the argument offset moves: z, o and lse.
 Task forward_task(std::string id, std::string function);
 
-/// Its gradients from dz and what a right forward pass keeps: dx, and of each rank its share of d_norm1 ..
-/// d_w_down. Mistake: attention_again.
+/// Its gradients from dz and what a right forward pass keeps: dx, and of each rank its share of those of all
+/// weights. Mistake: attention_again.
 Task backward_task(std::string id, std::string function);
 
 /// A function that gives loss, dz, d_w_vocabulary, summed and norm of z, labels and w_vocabulary: of each
