@@ -116,8 +116,8 @@ inline constexpr RingKind ring_kinds[] = {
 
 /// The lessons that a model is trained with.
 inline std::vector<Role> roles_of_training(bool blocks_in_registers) {
-  const std::vector<Role> blocks = blocks_in_registers ? std::vector{Role::BlockRegisters}
-                                                       : std::vector{Role::Block, Role::BlockBackward};
+  const std::vector<Role> blocks =
+      blocks_in_registers ? std::vector{Role::BlockRegisters} : std::vector{Role::Block, Role::BlockBackward};
   std::vector<Role> roles{Role::Training, Role::Layer, Role::RingLayout};
   roles.insert(roles.end(), blocks.begin(), blocks.end());
   return roles;

@@ -12,6 +12,7 @@
 ///   steps.jsonl    a line for each step that is done, from rank 0
 ///   stop           is there once the ranks are to end after the step that they are in
 ///   rankR.json     what rank R used, once it is done
+///   troubleR       what rank R says where numbers are not finite
 ///   sample         what the model wrote
 /// Files, since they are the same under every launcher: mpirun hands on no signal but two, which Open MPI 4
 /// and 5 choose differently, and gathers what ranks print when it likes.
@@ -42,7 +43,7 @@ struct StepNews {
   Index step = 0;  ///< from 0
   double loss = 0, norm = 0;
   std::optional<double> held_out = {};
-  double seconds = 0;  ///< since the step before, or the start
+  double seconds = 0;  ///< that it took, with the held-out loss
 };
 
 /// Of rank 0: steps.jsonl.
@@ -75,7 +76,6 @@ RankUse read_use(const std::filesystem::path& folder, int rank);
 inline std::filesystem::path stop_file(const std::filesystem::path& folder) {
   return folder / "stop";
 }
-/// What a rank says where numbers are not finite.
 inline std::filesystem::path trouble_file(const std::filesystem::path& folder, int rank) {
   return folder / ("trouble" + std::to_string(rank));
 }

@@ -10,6 +10,7 @@
 #include "protocol/timing.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
+#include "text/utf8.hpp"
 #include "timed/output_folder.hpp"
 #include "train/progress.hpp"
 #include "train/report.hpp"
@@ -71,16 +72,17 @@ class Lessons {
 class StartFiles {
  public:
   explicit StartFiles(const Start& start) {
-    const bool own = start.settings.text.empty();
-    text_ = own ? folder_.path() / "pages" : fs::absolute(start.settings.text);
-    if (own) write_text(text_, start.text);
+    // A name that is not UTF-8 has no place in an order.
+    const bool copied = start.settings.text.empty() || !is_utf8(start.settings.text);
+    text_ = copied ? folder_.path() / "text" : fs::absolute(start.settings.text);
+    if (copied) write_text(text_, start.text);
     if (start.from.path.empty()) return;
     from_ = folder_.path() / "from";
     fs::create_directories(from_);
     fs::copy(start.from.path, from_ / start.from.path.filename(), fs::copy_options::recursive);
   }
   void enter(Order& order) const {
-    order.text = text_;
+    order.text = order.settings.text = text_;
     order.from = from_;
   }
 

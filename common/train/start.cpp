@@ -9,6 +9,7 @@
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
 #include "text/text_file.hpp"
+#include "text/utf8.hpp"
 #include "timed/output_folder.hpp"
 #include "train/own_pages.hpp"
 #include "train/sizes.hpp"
@@ -78,6 +79,8 @@ void require_same_text(const Facts& facts, const Start& start) {
 /// Throws UsageError where nothing could be written there in the end, or an earlier run would be lost.
 void require_writable(const Asked& asked, const Start& start) {
   const fs::path out = start.out;
+  if (!is_utf8(fs::absolute(out)))
+    throw UsageError("--out " + escaped_utf8(out) + ": expected a name in UTF-8");
   const std::vector<Checkpoint> there = checkpoints_in(out);
   std::error_code none;
   const bool is_gone_on_from = !asked.resume.empty() && fs::equivalent(out, asked.resume, none);

@@ -141,6 +141,14 @@ TEST_F(Runs, LearnFromTheCoursesPagesWhereNoTextIsNamed) {
   EXPECT_TRUE(json.at("compared").at("agree"));
 }
 
+TEST_F(Runs, LearnFromATextOfAnyName) {
+  fs::rename(folder_ / "my text.txt", folder_ / "caf\xE9 \"'.txt");
+  const Finished finished = run(
+      "--json --context 48 --hidden 16 --heads 2 --layers 1 --steps 3 --compare 2 --out out --text caf*.txt");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_TRUE(nlohmann::json::accept(finished.out)) << finished.out;
+}
+
 TEST_F(Runs, HaveAFolderOfTheirOwnWhereNoneIsNamed) {
   const Finished finished = run(small("--steps 2 --compare 0"));
   EXPECT_EQ(finished.code, 0) << finished.err;

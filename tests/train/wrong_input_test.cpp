@@ -68,6 +68,7 @@ TEST_F(WrongTrainInput, OfTheFolderToWriteTo) {
     expect_refusal(small("--out " + out), expected);
   };
   refused("file", "file: is not a folder, expected a folder to write to or a free name");
+  refused("$(printf 'caf\\351')", "--out caf\\xE9: expected a name in UTF-8");
   refused("/proc/nowhere", "/proc/nowhere: cannot be written: ");
   refused("used", "--out used: has step-000007 of an earlier run; expected --resume used, or another folder");
   EXPECT_EQ(names_in("used").size(), 1u);
