@@ -342,7 +342,7 @@ TEST(RegistryRoles, AreKnownAndGivenOnce) {
       role_error({R"("blok")"}),
       "there is no role 'blok'; there are: softmax, block, ring_forward, block_backward, ring_backward, "
       "ring_overlapped, ring_layout, block_cuda, ring_cuda, ring_grouped, ring_packed, head_exchange, grids, "
-      "block_registers");
+      "block_registers, layer, training");
   EXPECT_EQ(role_error({"4"}), "(/lessons/0/role) type must be string, but is number");
   EXPECT_NE(role_error({R"("block")", R"("block")"}).find("lesson 0 has its role, too: block"),
             std::string::npos);
