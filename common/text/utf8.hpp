@@ -12,7 +12,7 @@ bool is_utf8(const std::string& text);
 /// Source of the characters: https://www.w3.org/TR/xml/#charsets
 std::string clean_utf8(const std::string& text, const std::string& replacement = "\xEF\xBF\xBD");
 
-/// The same with each such byte as \xNN, in hexadecimal.
+/// The same with a backslash, an x and two hexadecimal digits for each such byte.
 std::string escaped_utf8(const std::string& text);
 
 }  // namespace course

@@ -51,16 +51,19 @@ inline void turn_row(std::span<float> x, Index position, int turns) {
   }
 }
 
-/// Heads of this rank's tokens.
-struct Heads {
-  Heads(Index heads, Index tokens, Index width)
-      : numbers(static_cast<std::size_t>(heads * tokens * width), 0.0f),
-        view(numbers.data(), heads, tokens, width) {}
-  Heads(const Heads&) = delete;
-  Heads& operator=(const Heads&) = delete;
+/// A number for each head, token and dimension; 0 at first.
+class HeadNumbers {
+ public:
+  HeadNumbers(Index heads, Index tokens, Index width)
+      : heads_(heads),
+        tokens_(tokens),
+        width_(width),
+        all_(static_cast<std::size_t>(heads * tokens * width)) {}
+  HeadsView<float> view() { return {all_.data(), heads_, tokens_, width_}; }
 
-  std::vector<float> numbers;
-  HeadsView<float> view;
+ private:
+  Index heads_, tokens_, width_;
+  std::vector<float> all_;
 };
 
 /// Row `token` of each head of x is w_h a.
@@ -82,27 +85,29 @@ inline void add_outer(HeadsView<const float> x, std::span<const float> y, Index 
     for (Index i = 0; i < d_w.seq(); ++i) axpy(x(head, token, i), y, d_w.head(head).row(i));
 }
 
-/// Q, K and V of this rank's tokens.
-struct Projected {
-  Projected(MatrixView<const float> x, std::span<const Index> positions,
-            const LayerWeights<const float>& weights)
-      : q(weights.wq.heads(), x.rows(), weights.wq.seq()),
-        k(weights.wq.heads(), x.rows(), weights.wq.seq()),
-        v(weights.wq.heads(), x.rows(), weights.wq.seq()) {
-    std::vector<float> a(static_cast<std::size_t>(x.cols()));
-    for (Index token = 0; token < x.rows(); ++token) {
-      norm_row(x.row(token), weights.norm1, a);
-      project(a, weights.wq, token, q.view);
-      project(a, weights.wk, token, k.view);
-      project(a, weights.wv, token, v.view);
-      for (Index head = 0; head < weights.wq.heads(); ++head) {
-        turn_row(q.view.head(head).row(token), positions[static_cast<std::size_t>(token)], 1);
-        turn_row(k.view.head(head).row(token), positions[static_cast<std::size_t>(token)], 1);
-      }
+/// What attention is given of this rank's tokens: queries and keys turned to their positions.
+struct AttentionInputs {
+  HeadNumbers q, k, v;
+};
+
+inline AttentionInputs attention_inputs(MatrixView<const float> x, std::span<const Index> positions,
+                                        const LayerWeights<const float>& weights) {
+  const HeadNumbers none(weights.wq.heads(), x.rows(), weights.wq.seq());
+  AttentionInputs in{none, none, none};
+  std::vector<float> normed(static_cast<std::size_t>(x.cols()));
+  for (Index token = 0; token < x.rows(); ++token) {
+    const Index position = positions[static_cast<std::size_t>(token)];
+    norm_row(x.row(token), weights.norm1, normed);
+    project(normed, weights.wq, token, in.q.view());
+    project(normed, weights.wk, token, in.k.view());
+    project(normed, weights.wv, token, in.v.view());
+    for (Index head = 0; head < weights.wq.heads(); ++head) {
+      turn_row(in.q.view().head(head).row(token), position, 1);
+      turn_row(in.k.view().head(head).row(token), position, 1);
     }
   }
-  Heads q, k, v;
-};
+  return in;
+}
 
 /// What a token has between attention and the layer's end.
 struct SecondHalf {
@@ -121,8 +126,8 @@ inline void forward(MatrixView<const float> x, std::span<const Index> positions,
                     const LayerWeights<const float>& weights, const ShardAttention& attention,
                     MatrixView<float> z, const Kept<float>& kept) {
   {
-    const Projected in(x, positions, weights);
-    attention.forward(in.q.view, in.k.view, in.v.view, kept.o, kept.lse);
+    AttentionInputs in = attention_inputs(x, positions, weights);
+    attention.forward(in.q.view(), in.k.view(), in.v.view(), kept.o, kept.lse);
   }
   for (Index token = 0; token < x.rows(); ++token) {
     const SecondHalf half(x.row(token), kept.o, token, weights);
@@ -138,7 +143,8 @@ inline void backward(MatrixView<const float> x, std::span<const Index> positions
                      const LayerWeights<float>& d_weights) {
   const Index heads = weights.wq.heads(), width = weights.wq.seq(), n = x.rows();
   const auto hidden = static_cast<std::size_t>(x.cols());
-  Heads d_o(heads, n, width), dq(heads, n, width), dk(heads, n, width), dv(heads, n, width);
+  const HeadNumbers none(heads, n, width);
+  HeadNumbers d_o = none, dq = none, dk = none, dv = none;
   std::vector<float> d_row(hidden), a(hidden);
   for (Index token = 0; token < n; ++token) {  // dx holds dy until attention is done
     const SecondHalf half(x.row(token), kept.o, token, weights);
@@ -152,28 +158,28 @@ inline void backward(MatrixView<const float> x, std::span<const Index> positions
     }
     norm_row_backward(half.y, weights.norm2, d_row, dx.row(token), d_weights.norm2);
     axpy(1.0f, dz.row(token), dx.row(token));
-    project(dx.row(token), weights.wo, token, d_o.view);
+    project(dx.row(token), weights.wo, token, d_o.view());
     add_outer(kept.o, dx.row(token), token, d_weights.wo);
   }
   {
-    const Projected in(x, positions, weights);
-    attention.backward(in.q.view, in.k.view, in.v.view, kept.o, kept.lse, d_o.view, dq.view, dk.view,
-                       dv.view);
+    AttentionInputs in = attention_inputs(x, positions, weights);
+    attention.backward(in.q.view(), in.k.view(), in.v.view(), kept.o, kept.lse, d_o.view(), dq.view(),
+                       dk.view(), dv.view());
   }
   std::vector<float> before(hidden);
   for (Index token = 0; token < n; ++token) {
     for (Index head = 0; head < heads; ++head) {
-      turn_row(dq.view.head(head).row(token), positions[static_cast<std::size_t>(token)], -1);
-      turn_row(dk.view.head(head).row(token), positions[static_cast<std::size_t>(token)], -1);
+      turn_row(dq.view().head(head).row(token), positions[static_cast<std::size_t>(token)], -1);
+      turn_row(dk.view().head(head).row(token), positions[static_cast<std::size_t>(token)], -1);
     }
     norm_row(x.row(token), weights.norm1, a);
-    add_outer(dq.view, a, token, d_weights.wq);
-    add_outer(dk.view, a, token, d_weights.wk);
-    add_outer(dv.view, a, token, d_weights.wv);
+    add_outer(dq.view(), a, token, d_weights.wq);
+    add_outer(dk.view(), a, token, d_weights.wk);
+    add_outer(dv.view(), a, token, d_weights.wv);
     std::ranges::fill(d_row, 0.0f);
-    add_projected(dq.view, weights.wq, token, d_row);
-    add_projected(dk.view, weights.wk, token, d_row);
-    add_projected(dv.view, weights.wv, token, d_row);
+    add_projected(dq.view(), weights.wq, token, d_row);
+    add_projected(dk.view(), weights.wk, token, d_row);
+    add_projected(dv.view(), weights.wv, token, d_row);
     norm_row_backward(x.row(token), weights.norm1, d_row, before, d_weights.norm1);
     axpy(1.0f, before, dx.row(token));
   }
