@@ -159,7 +159,8 @@ TEST(AllowedSymbols, HoldFuturesSharedPointersAndResources) {
   for (const char* name :
        {"__libc_single_threaded", "std::nothrow", "std::future_error::~future_error()",
         "std::__future_base::_Result_base::_Result_base()", "std::pmr::get_default_resource()", "fesetround",
-        "std::_Sp_make_shared_tag::_S_eq(std::type_info const&)", "pthread_cond_clockwait", "cexpf"})
+        "std::_Sp_make_shared_tag::_S_eq(std::type_info const&)", "pthread_cond_clockwait", "cexpf",
+        "strtoll", "__isoc23_strtoull"})
     EXPECT_TRUE(one_rank.allows(name)) << name;
 }
 
