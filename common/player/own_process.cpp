@@ -50,6 +50,8 @@ void on_crash(int signal) {
   raise(signal);
 }
 
+}  // namespace
+
 std::int64_t status_bytes(const std::string& field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -57,8 +59,6 @@ std::int64_t status_bytes(const std::string& field) {
   }
   return -1;
 }
-
-}  // namespace
 
 RankStatus& enter_page(const std::filesystem::path& path, int world_rank) {
   static RankStatus unwatched{};

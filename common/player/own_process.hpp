@@ -53,6 +53,9 @@ class MemoryMeter {
   std::int64_t shared_before_ = 0;
 };
 
+/// A field of /proc/self/status, "VmHWM:", in bytes; -1 where it is not there.
+std::int64_t status_bytes(const std::string& field);
+
 /// Tells the machines of a job apart: the running kernel's own id, or the host's name.
 std::string host_id();
 

@@ -55,10 +55,6 @@ TensorOf<T> sum_of_rows(const TensorOf<T>& x) {
   return sum;
 }
 
-Index windows_begin(std::span<const std::uint8_t> text) {
-  return training::training_bytes(std::ssize(text));
-}
-
 struct Window {
   std::vector<Index> tokens, labels;
 };
@@ -72,7 +68,7 @@ template <class T>
 std::optional<T> held_out(const training::TrainOptions& options, std::span<const std::uint8_t> text,
                           const TensorOf<T>& weights) {
   std::vector<T> losses;
-  for (Index begin = windows_begin(text); begin + options.context < std::ssize(text);
+  for (Index begin = training::training_bytes(std::ssize(text)); begin + options.context < std::ssize(text);
        begin += options.context) {
     const Window window = window_at(text, begin, options.context);
     losses.push_back(loss_of_model(options.shape, weights, window.tokens, window.labels));
@@ -153,7 +149,7 @@ template <class T>
 std::vector<RunStep<T>> run(const training::TrainOptions& options, std::span<const std::uint8_t> text,
                             RunState<T>& state, Index last) {
   const std::vector<std::uint8_t> decays = training::decaying_weights(options.shape);
-  const Index places = windows_begin(text) - options.context;
+  const Index places = training::training_bytes(std::ssize(text)) - options.context;
   std::vector<RunStep<T>> steps;
   while (state.step < last) {
     const Index step = state.step;

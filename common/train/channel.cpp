@@ -24,9 +24,8 @@ fs::path use_file(const fs::path& folder, int rank) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Settings, text, ranks, context, steps, hidden, heads, layers, layout,
                                    in_registers, seed, mine, sample, compare)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, settings, text, library, layer, block, block_backward, ring,
-                                   ring_forward, ring_backward, from, out, last, evaluate, save,
-                                   step_operations)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, settings, library, layer, block, block_backward, ring, ring_forward,
+                                   ring_backward, from, out, last, evaluate, save, step_operations)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankUse, rank, tokens, peak_bytes, bytes_sent, compute_s, wait_s)
 
 void write_order(const fs::path& folder, const Order& order) {
@@ -50,7 +49,7 @@ StepNews step_of_line(const std::string& line) {
     return read.at(name).is_null() ? std::numeric_limits<double>::infinity() : read.at(name).get<double>();
   };
   StepNews news{read.at("step"), number("loss"), number("norm"), {}, number("seconds")};
-  if (read.contains("held_out")) news.held_out = read["held_out"].get<double>();
+  if (read.contains("held_out")) news.held_out = number("held_out");
   return news;
 }
 

@@ -18,10 +18,12 @@
 /// and 5 choose differently, and gathers what ranks print when it likes.
 namespace course::train {
 
+/// What rank 0 says of a step begins with it; of anything else it does not.
+inline constexpr const char* step_word = "step ";
+
 /// What the ranks are to do.
 struct Order {
-  Settings settings = {};
-  std::filesystem::path text = {};                        ///< the file
+  Settings settings = {};                                 ///< whose text is a file that ranks read
   std::filesystem::path library = {};                     ///< the shared object of the lesson that trains
   std::filesystem::path layer = {};                       ///< of that with the layer
   std::filesystem::path block = {}, block_backward = {};  ///< of those with blocks
@@ -38,6 +40,10 @@ struct Order {
 void write_order(const std::filesystem::path& folder, const Order& order);
 Order read_order(const std::filesystem::path& folder);
 
+inline std::filesystem::path steps_file(const std::filesystem::path& folder) {
+  return folder / "steps.jsonl";
+}
+
 /// One step, as rank 0 saw it.
 struct StepNews {
   Index step = 0;  ///< from 0
@@ -53,7 +59,7 @@ StepNews step_of_line(const std::string& line);
 /// Of the launcher: the steps that have come since the last look.
 class StepReader {
  public:
-  explicit StepReader(std::filesystem::path folder) : file_(folder / "steps.jsonl") {}
+  explicit StepReader(std::filesystem::path folder) : file_(steps_file(folder)) {}
   std::vector<StepNews> read();
 
  private:
@@ -81,9 +87,6 @@ inline std::filesystem::path trouble_file(const std::filesystem::path& folder, i
 }
 inline std::filesystem::path sample_file(const std::filesystem::path& folder) {
   return folder / "sample";
-}
-inline std::filesystem::path steps_file(const std::filesystem::path& folder) {
-  return folder / "steps.jsonl";
 }
 
 }  // namespace course::train

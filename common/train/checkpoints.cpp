@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view prefix = "step-", unfinished = ".part";
+constexpr std::string_view prefix = "step-";
 
-/// The step of a checkpoint's name, whatever its end; nothing where it is none.
+/// The step of a checkpoint's name; nothing where it is none.
 std::optional<Index> step_of(std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
@@ -26,11 +26,6 @@ std::optional<Index> step_of(std::string_view name) {
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
   if (error != std::errc() || end != name.data() + name.size() || name.size() < 6) return std::nullopt;
   return step;
-}
-
-bool is_left_over(const std::string& name) {
-  return name.ends_with(unfinished) &&
-         step_of(std::string_view(name).substr(0, name.size() - unfinished.size()));
 }
 
 }  // namespace
@@ -84,14 +79,9 @@ Checkpoint newest_whole(const fs::path& folder) {
                    ", expected the --out of an earlier run, with a folder such as step-000100");
 }
 
-void remove_all_but(const fs::path& folder, const std::vector<fs::path>& kept) {
-  std::vector<fs::path> gone;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_checkpoint = step_of(name) || is_left_over(name);
-    if (is_checkpoint && std::ranges::find(kept, entry.path()) == kept.end()) gone.push_back(entry.path());
-  }
-  for (const fs::path& path : gone) fs::remove_all(path);
+void remove_newer_than(const Checkpoint& one) {
+  for (const Checkpoint& other : checkpoints_in(one.path.parent_path()))
+    if (other.step > one.step) fs::remove_all(other.path);
 }
 
 }  // namespace course::train

@@ -28,8 +28,7 @@ std::string damage_of(const Checkpoint& checkpoint);
 /// The newest whole one. Throws UsageError where the folder has none, with what is wrong with the newest.
 Checkpoint newest_whole(const std::filesystem::path& folder);
 
-/// Removes every checkpoint but `kept`, and what dead writers have left. A name that is no checkpoint's
-/// stays.
-void remove_all_but(const std::filesystem::path& folder, const std::vector<std::filesystem::path>& kept);
+/// Removes those in its folder that are newer, which a run that goes on from this one would take for saved.
+void remove_newer_than(const Checkpoint& one);
 
 }  // namespace course::train

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 
 #include "text/text_file.hpp"
 #include "text/utf8.hpp"
@@ -24,6 +23,7 @@ struct Range {
 Range range_of(const std::vector<StepNews>& steps) {
   Range range{steps[0].loss, steps[0].loss};
   const auto enter = [&](double loss) {
+    if (!std::isfinite(loss)) return;
     range.low = std::min(range.low, loss);
     range.high = std::max(range.high, loss);
   };
@@ -120,7 +120,7 @@ class Picture {
     text(left - 8, y + 4, 12, ink, label, "text-anchor='end'");
   }
 
-  /// A line through points (step, y); nothing where there is one point.
+  /// A line through points (step, y); of one point nothing is seen.
   void line(const std::vector<std::pair<double, double>>& points, const char* colour, double thickness) {
     std::string path;
     for (const auto& [step, y] : points)
@@ -147,7 +147,7 @@ class Picture {
       const double at = static_cast<double>(step.step);
       each.emplace_back(at, y_of(step.loss));
       smooth.emplace_back(at, y_of(means[i]));
-      if (step.held_out) held_out.emplace_back(at + 1, y_of(*step.held_out));
+      if (step.held_out && std::isfinite(*step.held_out)) held_out.emplace_back(at + 1, y_of(*step.held_out));
     }
     line(each, light_blue, 1);
     line(smooth, blue, 2);
@@ -166,8 +166,9 @@ class Picture {
     text(right + 10, y_train + 1, 12.5, blue, "training text");
     text(right + 10, y_train + 15, 12.5, blue, fmt::format("{:.4f}", train));
     if (y_held_out < 0) return;
-    const auto last = std::find_if(curve_.steps.rbegin(), curve_.steps.rend(),
-                                   [](const StepNews& step) { return step.held_out.has_value(); });
+    const auto last = std::find_if(curve_.steps.rbegin(), curve_.steps.rend(), [](const StepNews& step) {
+      return step.held_out && std::isfinite(*step.held_out);
+    });
     text(right + 10, y_held_out + 1, 12.5, orange, "held-out text");
     text(right + 10, y_held_out + 15, 12.5, orange, fmt::format("{:.4f}", *last->held_out));
   }
@@ -246,7 +247,7 @@ std::string terminal_curve(const Curve& curve, int columns, bool utf8) {
     mark(column, sums[column] / counts[column], utf8 ? "•" : "*");
   bool any = false;
   for (std::size_t i = 0; i < steps; ++i) {
-    if (!curve.steps[i].held_out) continue;
+    if (!curve.steps[i].held_out || !std::isfinite(*curve.steps[i].held_out)) continue;
     mark(column_of(i), *curve.steps[i].held_out, "o");
     any = true;
   }

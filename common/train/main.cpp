@@ -10,7 +10,6 @@
 #include "protocol/timing.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
-#include "text/utf8.hpp"
 #include "timed/output_folder.hpp"
 #include "train/progress.hpp"
 #include "train/report.hpp"
@@ -67,22 +66,19 @@ class Lessons {
   Order order_;
 };
 
-/// What ranks read of a start, as files for as long as this lives: the course's pages, and the checkpoint,
-/// which the run removes once there is a newer one.
+/// What ranks read of a start, as files for as long as this lives: the text as it was read and measured, and
+/// the checkpoint, which the run removes once there is a newer one.
 class StartFiles {
  public:
-  explicit StartFiles(const Start& start) {
-    // A name that is not UTF-8 has no place in an order.
-    const bool copied = start.settings.text.empty() || !is_utf8(start.settings.text);
-    text_ = copied ? folder_.path() / "text" : fs::absolute(start.settings.text);
-    if (copied) write_text(text_, start.text);
+  explicit StartFiles(const Start& start) : text_(folder_.path() / "text") {
+    write_text(text_, start.text);
     if (start.from.path.empty()) return;
     from_ = folder_.path() / "from";
     fs::create_directories(from_);
     fs::copy(start.from.path, from_ / start.from.path.filename(), fs::copy_options::recursive);
   }
   void enter(Order& order) const {
-    order.text = order.settings.text = text_;
+    order.settings.text = text_;
     order.from = from_;
   }
 
@@ -148,14 +144,19 @@ class TrainLine : public program::CommandLine {
     command.add_flag("--json", json_, "print one JSON object and nothing else");
   }
 
-  /// Who was said, and what --quick says in place of the others.
+  /// Which options were given, and what --quick says in place of the others.
   void take_options() {
     for (const CLI::Option* option : options_)
       if (option->count() > 0) asked_.said.insert("--" + option->get_lnames().front());
     Settings& settings = asked_.settings;
     settings.in_registers = !block_lesson_.empty();
-    if (asked_.said.contains("--text") && settings.text.empty())
-      throw UsageError("--text '': expected a file of text");
+    const auto require_name = [&](const char* option, const fs::path& name, const char* expected) {
+      if (asked_.has(option) && name.empty())
+        throw UsageError(fmt::format("{} '': expected {}", option, expected));
+    };
+    require_name("--text", settings.text, "a file of text");
+    require_name("--out", asked_.out, "a folder");
+    require_name("--resume", asked_.resume, "a folder");
     if (!asked_.quick) return;
     const auto otherwise = [&](const char* option, Index& value, Index quick) {
       if (!asked_.has(option)) value = quick;
@@ -182,6 +183,9 @@ class TrainLine : public program::CommandLine {
     const StartFiles files(start);
     Order order = lessons.order(start.settings);
     files.enter(order);
+    std::error_code none;
+    if (!start.from.path.empty() && fs::equivalent(start.out, start.from.path.parent_path(), none))
+      remove_newer_than(start.from);
     run.made = make_run(order, start, cores);
     if (start.settings.ranks > 1 && start.settings.compare > 0 && !run.made.stopped)
       run.compared = compared(run.made.steps, on_one_rank(order, start));
@@ -197,13 +201,14 @@ class TrainLine : public program::CommandLine {
     order.step_operations = cost_of(start.settings, cores).operations;
     RunProgress progress(order, start.from.step, !json_);
     try {
-      Made made = run_ranks(
+      return run_ranks(
           order, [&](const StepNews& news) { progress.add(news); },
           [&](const std::string& doing) { progress.show(doing); });
-      progress.clear();
-      return made;
+    } catch (const Unavailable&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
-      progress.clear();
       throw std::runtime_error(error.what() + what_is_left(start));
     }
   }
@@ -222,26 +227,20 @@ class TrainLine : public program::CommandLine {
     order.settings.sample = 0;
     order.last = std::min(start.settings.steps, start.from.step + start.settings.compare);
     program::ProgressLine line(std::chrono::hours(24));
-    std::vector<StepNews> steps =
-        run_ranks(
-            order, [](const StepNews&) {},
-            [&](const std::string& doing) { line.show("again on one rank: " + doing); })
-            .steps;
-    line.clear();
-    return steps;
+    return run_ranks(
+               order, [](const StepNews&) {},
+               [&](const std::string& doing) { line.show("again on one rank: " + doing); })
+        .steps;
   }
 
   int conclude(RunReport& run) {
     const Start& start = run.start;
-    const Index made = run.made.steps.empty() ? start.from.step : run.made.steps.back().step + 1;
+    const Index made = run.made.steps.back().step + 1;
     run.go_on = command_to_go_on(asked_, start, run.made.stopped ? start.settings.steps : 2 * made);
-    std::string written;
-    if (!run.made.steps.empty()) {
-      timed::OutputFolder folder(start.out);
-      folder.add("loss.svg", report_svg(run));
-      for (const fs::path& file : folder.commit()) written = "Written: " + file.string();
-      written += fmt::format(", {}\n", checkpoint_name(made));
-    }
+    timed::OutputFolder folder(start.out);
+    folder.add("loss.svg", report_svg(run));
+    const std::string written =
+        fmt::format("Written: {}, {}\n", folder.commit().at(0).string(), checkpoint_name(made));
     if (json_) {
       std::cout << report_json(run) << std::flush;
     } else {
@@ -252,7 +251,7 @@ class TrainLine : public program::CommandLine {
                 << "  " << run.go_on << "\n"
                 << std::flush;
     }
-    const bool differs = run.compared && !run.compared->steps.empty() && !run.compared->agree();
+    const bool differs = run.compared && !run.compared->agree();
     return run.made.stopped || differs ? failed : succeeded;
   }
 

@@ -28,12 +28,13 @@ RunProgress::RunProgress(const Order& order, Index first, bool prints)
       begin_s_(now_s()) {}
 
 void RunProgress::add(const StepNews& news) {
+  begun_ = true;
   if (news.held_out) held_out_ = news.held_out;
   if (!news.held_out) latest_.push_back(news.seconds);  // else the time is that of more than a step
   if (latest_.size() > steps_looked_at) latest_.pop_front();
   const Index made = news.step + 1;
-  line_.show(fmt::format("step {} of {}, loss {:.4f}, held out {}, norm {:.3f}, {:.0f} tokens/s, {} left",
-                         made, last_, news.loss, loss_or_dash(held_out_), news.norm, tokens_a_second(),
+  line_.show(fmt::format("step {} of {}, loss {:.4f}, held out {}, norm {:.3f}, {} tokens/s, {} left", made,
+                         last_, news.loss, loss_or_dash(held_out_), news.norm, tokens_a_second(),
                          program::duration(seconds_left(made))));
   if (!prints_ || (made % steps_a_row != 0 && made != last_)) return;
   line_.clear();
@@ -41,21 +42,22 @@ void RunProgress::add(const StepNews& news) {
     fmt::print("{:>7}  {:>7}  {:>8}  {:>7}  {:>9}  {}\n", "step", "loss", "held out", "norm", "tokens/s",
                "left");
   has_head_ = true;
-  fmt::print("{:>7}  {:>7.4f}  {:>8}  {:>7.3f}  {:>9.0f}  {}\n", made, news.loss, loss_or_dash(news.held_out),
+  fmt::print("{:>7}  {:>7.4f}  {:>8}  {:>7.3f}  {:>9}  {}\n", made, news.loss, loss_or_dash(news.held_out),
              news.norm, tokens_a_second(), program::duration(seconds_left(made)));
   std::fflush(stdout);
 }
 
 void RunProgress::show(const std::string& doing) {
-  if (latest_.empty())
+  if (!begun_)
     line_.show("starting the ranks");
-  else if (doing.find("step ") != 0 && !doing.empty())
-    line_.show(doing);
+  else if (!doing.starts_with(step_word) && !doing.empty())
+    line_.show(doing);  // what rank 0 says of a step has come as news
 }
 
-double RunProgress::tokens_a_second() const {
+std::string RunProgress::tokens_a_second() const {
   const double seconds = std::accumulate(latest_.begin(), latest_.end(), 0.0);
-  return seconds > 0 ? static_cast<double>(context_) * static_cast<double>(latest_.size()) / seconds : 0;
+  if (seconds <= 0) return "-";
+  return fmt::format("{:.0f}", static_cast<double>(context_) * static_cast<double>(latest_.size()) / seconds);
 }
 
 double RunProgress::seconds_left(Index made) const {

@@ -20,11 +20,10 @@ class RunProgress {
   void add(const StepNews& news);
   /// Before the first step, and after the last, what rank 0 says.
   void show(const std::string& doing);
-  /// Makes room for other output.
-  void clear() { line_.clear(); }
 
  private:
-  double tokens_a_second() const;
+  /// "-" before a step that is nothing but a step.
+  std::string tokens_a_second() const;
   double seconds_left(Index made) const;
 
   Index context_, first_, last_;
@@ -33,7 +32,7 @@ class RunProgress {
   std::deque<double> latest_;  ///< seconds of the last steps
   std::optional<double> held_out_;
   double begin_s_;
-  bool has_head_ = false;
+  bool begun_ = false, has_head_ = false;
 };
 
 }  // namespace course::train

@@ -19,13 +19,13 @@ using program::painted;
 using timed::plural;
 
 constexpr Index steps_of_bound = 20;
-constexpr double bound = 2e-6;
+constexpr double bound = 2e-6, bound_of_norm = 1e-4;
 
 std::string megabytes(std::int64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-/// "a model of 381600 weights (hidden 96, 6 heads, 3 layers)"
+/// "381600 weights (hidden 96, 6 heads, 3 layers)"
 std::string model_in_words(const Settings& settings) {
   return fmt::format("{} weights (hidden {}, {}, {})", training::weight_count(shape_of(settings)),
                      settings.hidden, plural(settings.heads, "head"), plural(settings.layers, "layer"));
@@ -43,7 +43,7 @@ std::string ranks_table(const RunReport& run) {
 std::string comparison(const RunReport& run) {
   if (run.start.settings.ranks == 1)
     return run.start.settings.compare > 0 ? "One rank: there is nothing to compare it with.\n" : "";
-  if (!run.compared || run.compared->steps.empty()) return "";
+  if (!run.compared) return "";
   const Compared& all = *run.compared;
   const Difference& worst = all.worst();
   const std::string losses =
@@ -94,7 +94,7 @@ Json per_rank_json(const Made& made) {
 }
 
 Json compared_json(const std::optional<Compared>& compared) {
-  if (!compared || compared->steps.empty()) return nullptr;
+  if (!compared) return nullptr;
   Json differences = Json::array();
   for (const Difference& one : compared->steps)
     differences.push_back({{"step", one.step}, {"loss", one.of_loss}, {"norm", one.of_norm}});
@@ -112,7 +112,7 @@ Curve curve_of(const RunReport& run) {
                           settings.hidden, plural(settings.heads, "head"), plural(settings.layers, "layer"),
                           settings.context, settings.layout, settings.seed),
       .steps = run.made.steps};
-  if (run.compared && !run.compared->steps.empty()) {
+  if (run.compared) {
     curve.differences = run.compared->steps;
     curve.allowed = run.compared->allowed();
   }
@@ -123,6 +123,11 @@ Curve curve_of(const RunReport& run) {
 
 double Compared::allowed() const {
   return bound * std::max(1.0, static_cast<double>(steps.size()) / steps_of_bound);
+}
+
+bool Compared::agree() const {
+  return worst().of_loss <= allowed() &&
+         std::ranges::max(steps, {}, &Difference::of_norm).of_norm <= bound_of_norm * allowed() / bound;
 }
 
 const Difference& Compared::worst() const {
@@ -148,9 +153,8 @@ std::string heading(const Start& start) {
 }
 
 std::string report_text(const RunReport& run, const timed::Page& page) {
-  std::string text = "\n";
-  if (!run.made.steps.empty()) text += terminal_curve(curve_of(run), page.columns, program::utf8()) + "\n";
-  return text + ranks_table(run) + "\n" + program::fitted(comparison(run) + sample_text(run));
+  return "\n" + terminal_curve(curve_of(run), page.columns, program::utf8()) + "\n" + ranks_table(run) +
+         "\n" + program::fitted(comparison(run) + sample_text(run));
 }
 
 std::string report_svg(const RunReport& run) {

@@ -103,7 +103,8 @@ Made run_ranks(const Order& order, const OnStep& on_step,
     throw std::runtime_error(why_ended(folder, order.settings.ranks, outcome.text));
   for (int rank = 0; rank < order.settings.ranks; ++rank) made.ranks.push_back(read_use(folder, rank));
   if (fs::exists(sample_file(folder))) made.sample = read_text(sample_file(folder));
-  made.stopped = made.steps.empty() || made.steps.back().step + 1 < order.last;
+  if (made.steps.empty()) throw std::runtime_error("the ranks have ended without a step");
+  made.stopped = made.steps.back().step + 1 < order.last;
   return made;
 }
 

@@ -32,7 +32,7 @@ class MemoryDisk {
     return files;
   }
 
-  /// After so many more changes it is dead: they all fail. A file that is being written then is cut short.
+  /// The n-th change from now fails, and all after it. A file that is being written then is cut short.
   void die_after(int changes) { left_ = changes; }
   void repair() { left_ = -1; }
   bool is_dead() const { return left_ == 0; }
@@ -65,7 +65,8 @@ class MemoryDisk {
   }
 
   void write(const std::string& path, Content content) {
-    const bool holds = spend();
+    const bool was_dead = is_dead(), holds = spend();
+    if (was_dead) fail(path, "no space left on device");
     if (!folders_.contains(path.substr(0, path.rfind('/')))) fail(path, "there is no such folder");
     files_[path] = std::move(content);
     torn_.erase(path);

@@ -83,6 +83,7 @@ TEST(Sizes, HaveToFitEachOther) {
   EXPECT_EQ(refusal([] { require_shape({}); }), "");
   EXPECT_EQ(refusal([] { require_shape({.hidden = 96, .heads = 5}); }),
             "--heads 5: does not divide --hidden 96");
+  EXPECT_EQ(refusal([] { require_shape({.heads = 0}); }), "--heads 0: expected at least 1");
   EXPECT_TRUE(has(refusal([] { require_shape({.hidden = 96, .heads = 32}); }),
                   "head_dim is 3, expected an even number"));
   EXPECT_TRUE(has(refusal([] { require_shape({.ranks = 8, .context = 4}); }),
@@ -125,8 +126,8 @@ TEST(Channel, BringsStepsOnceAndWhole) {
   StepReader reader(folder.path());
   EXPECT_TRUE(reader.read().empty());
   const std::string first = to_line({.step = 0, .loss = 5.5, .norm = 1, .held_out = {}, .seconds = 0.1}),
-                    second =
-                        to_line({.step = 1, .loss = 5.25, .norm = INFINITY, .held_out = 5.0, .seconds = 0.1});
+                    second = to_line(
+                        {.step = 1, .loss = 5.25, .norm = INFINITY, .held_out = INFINITY, .seconds = 0.1});
   std::ofstream file(steps_file(folder.path()));
   file << first << "\n" << second.substr(0, 5) << std::flush;
   ASSERT_EQ(reader.read().size(), 1u) << "of the second only a part is there";
@@ -134,8 +135,10 @@ TEST(Channel, BringsStepsOnceAndWhole) {
   const std::vector<StepNews> news = reader.read();
   ASSERT_EQ(news.size(), 1u);
   EXPECT_EQ(news[0].loss, 5.25);
-  EXPECT_EQ(news[0].held_out, 5.0);
   EXPECT_TRUE(std::isinf(news[0].norm)) << "JSON has no infinity";
+  EXPECT_TRUE(std::isinf(news[0].held_out.value()));
+  EXPECT_EQ(step_of_line(to_line({.step = 2, .held_out = 5.0})).held_out, 5.0);
+  EXPECT_EQ(step_of_line(to_line({.step = 2})).held_out, std::nullopt);
 }
 
 // ---- checkpoints ----
@@ -162,6 +165,17 @@ TEST(Checkpoints, TheNewestWholeOneIsTaken) {
   const std::string why = refusal([&] { newest_whole(folder.path()); });
   EXPECT_TRUE(has(why, "no checkpoint in it is whole: ")) << why;
   EXPECT_TRUE(has(why, "step-1000000/m.npy: is truncated")) << "what is wrong with the newest: " << why;
+}
+
+TEST(Checkpoints, NewerThanTheOneThatARunGoesOnFromAreRemoved) {
+  const TestFolder folder;
+  for (const char* name : {"step-000100", "step-000200", "step-000300"}) make_checkpoint(folder.path(), name);
+  fs::remove(folder / "step-000300/v.npy");
+  std::ofstream(folder / "step-notes.txt") << "mine";
+  remove_newer_than(newest_whole(folder.path()));
+  EXPECT_FALSE(fs::exists(folder / "step-000300")) << "what a run that comes to step 300 would not write";
+  for (const char* name : {"step-000100", "step-000200", "step-notes.txt"})
+    EXPECT_TRUE(fs::exists(folder / name)) << name;
 }
 
 TEST(Checkpoints, HaveToBeThere) {
@@ -206,6 +220,15 @@ TEST(Curves, OfOneStepOrOfEqualLossesAreDrawnToo) {
   EXPECT_TRUE(has(svg, "a &lt; b"));
 }
 
+TEST(Curves, LeaveOutAHeldOutLossThatIsNotFinite) {
+  Curve curve{.steps = falling(30)};
+  curve.steps[9].held_out = INFINITY;
+  for (const std::string& drawn : {terminal_curve(curve, 80, true), svg_curve(curve)}) {
+    EXPECT_FALSE(has(drawn, "inf")) << drawn;
+    EXPECT_FALSE(has(drawn, "nan")) << drawn;
+  }
+}
+
 TEST(Curves, HaveTheDifferencesBelowThem) {
   const std::string alone = svg_curve({.steps = falling(30)});
   EXPECT_FALSE(has(alone, "from one rank's"));
@@ -226,7 +249,21 @@ TEST(Comparison, GoesAsFarAsBothRunsGo) {
   EXPECT_DOUBLE_EQ(all.steps[8].of_norm, 0.5);
   EXPECT_FALSE(all.agree());
   many[7].loss -= 1e-5;
+  EXPECT_FALSE(compared(many, one).agree()) << "a norm alone, as where all gradients have a factor";
+  many[8].norm = 1 + 5e-5;
   EXPECT_TRUE(compared(many, one).agree());
+}
+
+TEST(Comparison, AllowsMoreInMoreSteps) {
+  std::vector<StepNews> many = falling(40), one = many;
+  EXPECT_DOUBLE_EQ(compared(many, one).allowed(), 4e-6);
+  many[30].loss += 3e-6;
+  many[31].norm = 1 + 1.5e-4;
+  EXPECT_TRUE(compared(many, one).agree());
+  many.resize(20);
+  one.resize(20);
+  many[3].loss += 3e-6;
+  EXPECT_FALSE(compared(many, one).agree());
 }
 
 }  // namespace

@@ -26,13 +26,18 @@ TEST_F(WrongTrainInput, OfTexts) {
            {"missing.txt", "--text missing.txt: is not there, expected a file of text"},
            {"tmp", "--text tmp: is a folder, expected a file of text"},
            {"/dev/null", "--text /dev/null: is a device or a pipe, expected a file of text"},
-           {"''", "--text"},
+           {"''", "--text '': expected a file of text"},
            {"empty.txt", "--text empty.txt: is empty, expected a text"},
            {"short.txt",
             "--text short.txt: has 500 bytes, of which the first 450 are trained on; expected more than "
             "--context 1024"},
            {"short.txt --context 450", "the first 450 are trained on; expected more than --context 450"}})
     expect_refusal("--out out --text " + text, expected);
+}
+
+TEST_F(WrongTrainInput, OfFoldersWithoutAName) {
+  expect_refusal("--out ''", "--out '': expected a folder");
+  expect_refusal("--resume ''", "--resume '': expected a folder");
 }
 
 TEST_F(WrongTrainInput, OfSizes) {

@@ -60,14 +60,38 @@ training::LayerFunctions zigzag_layer() {
       });
 }
 
-std::vector<reference::RunStep<double>> right_steps(const TrainOptions& options,
-                                                    std::span<const std::uint8_t> text) {
+struct RightRun {
+  std::vector<reference::RunStep<double>> steps;
+  reference::RunState<double> state;  ///< after the last
+};
+
+RightRun right_run(const TrainOptions& options, std::span<const std::uint8_t> text) {
   const TrainState begun = training::initial_state(options);
   const auto whole = [](const std::vector<float>& x) {
     return Tensor64({std::ssize(x)}, {x.begin(), x.end()});
   };
   reference::RunState<double> state{0, whole(begun.weights), whole(begun.m), whole(begun.v)};
-  return reference::run(options, text, state, total_steps);
+  std::vector<reference::RunStep<double>> steps = reference::run(options, text, state, total_steps);
+  return {std::move(steps), std::move(state)};
+}
+
+/// The norm of the difference, of the norm of what is right.
+double off_by(const std::vector<float>& numbers, const Tensor64& right) {
+  double difference = 0, whole = 0;
+  for (Index i = 0; i < right.size(); ++i) {
+    difference += std::pow(numbers[static_cast<std::size_t>(i)] - right[i], 2);
+    whole += right[i] * right[i];
+  }
+  return std::sqrt(difference / whole);
+}
+
+void expect_right(const TrainState& state, const reference::RunState<double>& right, const char* run) {
+  for (const auto& [numbers, expected] :
+       {std::pair{&state.weights, &right.weights}, {&state.m, &right.m}, {&state.v, &right.v}})
+    if (const double off = off_by(*numbers, *expected); !(off < 1e-4)) {
+      std::fprintf(stderr, "the run %s ends with other numbers, %.1e off\n", run, off);
+      ++failures;
+    }
 }
 
 }  // namespace
@@ -78,7 +102,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   const std::vector<std::uint8_t> text = some_text();
   const TrainOptions options = some_options();
-  const auto right = right_steps(options, text);
+  const RightRun right = right_run(options, text);
   const training::LayerFunctions functions = zigzag_layer();
   training::MemoryDisk disk;
   const training::Facts facts = training::facts_of(options, text);
@@ -86,8 +110,10 @@ int main(int argc, char** argv) {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, world_rank < ranks ? 0 : MPI_UNDEFINED, world_rank, &comm);
     if (comm == MPI_COMM_NULL) continue;
+    Index reported = 0;
     const auto report = [&](const StepReport& made) {
-      const auto& expected = right.at(static_cast<std::size_t>(made.step));
+      ++reported;
+      const auto& expected = right.steps.at(static_cast<std::size_t>(made.step));
       expect(std::abs(made.loss - expected.loss) < 2e-6, "another loss than one rank's", ranks, made.step);
       expect(std::abs(made.norm - expected.norm) < 1e-4 * expected.norm, "another norm", ranks, made.step);
       expect(made.held_out.has_value() == expected.held_out.has_value() &&
@@ -99,10 +125,15 @@ int main(int argc, char** argv) {
                                   : lesson26::load_checkpoint("run", facts, disk.files(), comm);
     expect(state.step == total_steps / 3 * (ranks - 1), "goes on from another step", ranks, state.step);
     lesson26::train(options, text, state, total_steps / 3 * ranks, functions, report, comm);
+    expect(reported == total_steps / 3, "another number of reports than of steps", ranks, state.step);
+    if (ranks == 3) expect_right(state, right.state, "in pieces");
     lesson26::save_checkpoint("run", state, facts, disk.files(), comm);
     if (ranks == 1) {
       TrainState whole = training::initial_state(options);
+      reported = 0;
       lesson26::train(options, text, whole, total_steps, functions, report, comm);
+      expect(reported == total_steps, "another number of reports than of steps", ranks, whole.step);
+      expect_right(whole, right.state, "whole");
     }
     MPI_Comm_free(&comm);
   }

@@ -11,10 +11,9 @@ namespace course::train {
 
 namespace {
 
-using training::Kept;
 using training::ModelView;
 
-/// A tensor's numbers and its first extents.
+/// So many zeros.
 std::vector<float> room(Index size) {
   return std::vector<float>(static_cast<std::size_t>(size), 0.0f);
 }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "mpi_layer/mpi_layer.hpp"
+#include "player/own_process.hpp"
 #include "player/played_case.hpp"
 #include "protocol/timing.hpp"
 #include "ring/layout.hpp"
@@ -50,9 +51,10 @@ bool is_finite(MatrixView<const float> x) {
 /// The lesson's layer, which notes where numbers stop being finite.
 class WatchedLayer {
  public:
-  explicit WatchedLayer(const LayerFunctions& given) : given_(given) {}
+  /// @param layers of the model: each pass calls all of them, a held-out window's, too
+  WatchedLayer(const LayerFunctions& given, Index layers) : given_(given), layers_(layers) {}
 
-  /// With attention, but for positions.
+  /// Its functions, with this attention; positions are left empty.
   LayerFunctions functions(LessonAttention& attention) {
     LayerFunctions watched = given_;
     watched.attention = [&](std::span<const Positions> positions, MPI_Comm comm) {
@@ -62,32 +64,20 @@ class WatchedLayer {
                              const training::LayerWeights<const float>& weights, const ShardAttention& bound,
                              MatrixView<float> z, const training::Kept<float>& kept) {
       given_.forward(x, positions, weights, bound, z, kept);
-      ++layers_;
+      const Index layer = calls_++ % layers_ + 1;
       if (wrong_.empty() && !is_finite(z))
-        wrong_ = fmt::format("the output of layer {} is not finite", layers_);
+        wrong_ = fmt::format("the output of layer {} is not finite", layer);
     };
     return watched;
   }
-  void begin_step() { layers_ = 0; }
   /// Which layer's output was not finite first; empty where all were.
   const std::string& wrong() const { return wrong_; }
 
  private:
   const LayerFunctions& given_;
-  Index layers_ = 0;  ///< that have been computed in this step
+  Index layers_, calls_ = 0;
   std::string wrong_;
 };
-
-/// The most memory that this process has had resident, in bytes.
-std::int64_t peak_bytes() {
-  std::ifstream file("/proc/self/status");
-  for (std::string name; file >> name;) {
-    std::int64_t kib = 0;
-    if (name == "VmHWM:" && file >> kib) return kib * 1024;
-    file.ignore(1000, '\n');
-  }
-  return 0;
-}
 
 /// One rank of a run.
 class Run {
@@ -97,10 +87,11 @@ class Run {
         order_(read_order(folder_)),
         comm_(comm),
         page_(page),
-        text_(read_text(order_.text)),
+        text_(read_text(order_.settings.text)),
         trainer_(Library::at(order_.library).entry<decltype(course_trainer)>("course_trainer")()),
         attention_({order_.ring, order_.ring_forward, order_.ring_backward}, blocks_of(order_)),
-        layer_(Library::at(order_.layer).entry<decltype(course_layer)>("course_layer")()),
+        layer_(Library::at(order_.layer).entry<decltype(course_layer)>("course_layer")(),
+               order_.settings.layers),
         functions_(layer_.functions(attention_)),
         disk_(real_disk()) {
     options_ = options_of(order_.settings);
@@ -126,7 +117,7 @@ class Run {
         saved = state_.step;
       }
     }
-    use_.peak_bytes = peak_bytes();
+    use_.peak_bytes = status_bytes("VmHWM:");
     if (order_.settings.sample > 0 && !stopped) write_sample();
     write_use(folder_, use_);
   }
@@ -152,7 +143,6 @@ class Run {
     const bool asked = order_.evaluate > 0 && (made % order_.evaluate == 0 || made == order_.last);
     options_.evaluate = asked ? 1 : 0;
     StepNews news;
-    layer_.begin_step();
     const double begin_s = now_s();
     mpi_layer::begin(comm_, {.record_spans = true}, &page_);
     try {
@@ -186,7 +176,7 @@ class Run {
 
   void tell(const StepNews& news) {
     ++page_.completed;
-    set_text(page_, fmt::format("step {} of {}, loss {:.4f}", news.step + 1, order_.last, news.loss));
+    set_text(page_, fmt::format("{}{} of {}, loss {:.4f}", step_word, news.step + 1, order_.last, news.loss));
     if (use_.rank == 0) std::ofstream(steps_file(folder_), std::ios::app) << to_line(news) + "\n";
   }
 
